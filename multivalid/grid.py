@@ -1,0 +1,163 @@
+"""The finite range of a predictor: the levels it may predict, in the label's own units.
+
+Rounding goes to the nearest point, ties to the upper one. Labels are binned right-closed, (γ_{j−1}, γ_j], so that "y ≤ γ_j" is
+"bin ≤ j": a label on a grid point counts as covered by it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from multivalid import validate
+from multivalid.errors import InputError
+
+Array = NDArray[np.float64]
+
+
+class Grid:
+    """Sorted points, and the interval [lo, hi] of predictions they stand for.
+
+    Parameters
+    ----------
+    points : array-like
+        Levels; sorted and made unique here.
+    lo, hi : float, optional
+        Ends of the interval that the grid covers; the outermost points when not given.
+
+    Examples
+    --------
+    >>> grid = Grid.uniform(0, 1, 4)
+    >>> grid.points
+    array([0.125, 0.375, 0.625, 0.875])
+    >>> grid.round([0.0, 0.25, 0.9])
+    array([0, 1, 3])
+    """
+
+    def __init__(self, points: ArrayLike, *, lo: float | None = None, hi: float | None = None) -> None:
+        self.points: Array = np.unique(validate.vector(points, "points"))
+        self.points.flags.writeable = False
+        self.lo = float(self.points[0]) if lo is None else validate.real(lo, "lo")
+        self.hi = float(self.points[-1]) if hi is None else validate.real(hi, "hi")
+        if self.lo > self.points[0] or self.hi < self.points[-1]:
+            raise InputError(f"points must lie in [lo, hi] = [{self.lo:g}, {self.hi:g}].")
+
+    # ---- constructors ----------------------------------------------------------------------------------------
+    @classmethod
+    def uniform(cls, lo: float, hi: float, m: int) -> Grid:
+        """The midpoints of m equal parts of [lo, hi]: no prediction in [lo, hi] is farther than half a part away.
+
+        Examples
+        --------
+        >>> Grid.uniform(0, 10, 5).points
+        array([1., 3., 5., 7., 9.])
+        """
+        lo, hi, m = _span(lo, hi, m)
+        return cls(lo + (np.arange(m) + 0.5) * ((hi - lo) / m), lo=lo, hi=hi)
+
+    @classmethod
+    def closed(cls, lo: float, hi: float, m: int) -> Grid:
+        """m equally spaced points with both ends among them; right for quantiles of labels with atoms at the ends.
+
+        Examples
+        --------
+        >>> Grid.closed(0, 1, 3).points
+        array([0. , 0.5, 1. ])
+        """
+        lo, hi, m = _span(lo, hi, validate.count(m, "m", 2))
+        return cls(np.linspace(lo, hi, m), lo=lo, hi=hi)
+
+    @classmethod
+    def paper(cls, m: int) -> Grid:
+        """The points i/(m + 1), i = 1 … m, of [0, 1].
+
+        Examples
+        --------
+        >>> Grid.paper(3).points
+        array([0.25, 0.5 , 0.75])
+        """
+        m = validate.count(m, "m")
+        return cls(np.arange(1, m + 1) / (m + 1), lo=0.0, hi=1.0)
+
+    @classmethod
+    def quantile(cls, values: ArrayLike, m: int, sample_weight: ArrayLike | None = None) -> Grid:
+        """At most m points spaced by the quantiles of `values`, so that each level holds about the same weight.
+
+        Points are at the middle of m equal shares; ties make fewer points.
+
+        Examples
+        --------
+        >>> Grid.quantile([0, 0, 0, 1, 2, 3, 10, 100], 4).points
+        array([ 0.,  2., 10.])
+        """
+        v = validate.vector(values, "values")
+        w = validate.weights(sample_weight, v.size)
+        m = validate.count(m, "m")
+        order = np.argsort(v, kind="stable")
+        share = np.cumsum(w[order])
+        at = np.searchsorted(share, share[-1] * (np.arange(m) + 0.5) / m)
+        return cls(v[order][np.minimum(at, v.size - 1)], lo=float(v.min()), hi=float(v.max()))
+
+    # ---- what the algorithms need ------------------------------------------------------------------------------
+    def __len__(self) -> int:
+        return int(self.points.size)
+
+    @cached_property
+    def gap(self) -> float:
+        """g, the largest distance between neighbours (the whole width for a single point)."""
+        return float(np.diff(self.points).max()) if len(self) > 1 else self.hi - self.lo
+
+    @cached_property
+    def edge(self) -> float:
+        """h₀, the larger distance from an end of [lo, hi] to its first point."""
+        return float(max(self.points[0] - self.lo, self.hi - self.points[-1]))
+
+    @cached_property
+    def boundaries(self) -> Array:
+        """The m − 1 values where rounding changes from one point to the next."""
+        return np.asarray(self.points[:-1] + np.diff(self.points) / 2)
+
+    def round(self, values: ArrayLike) -> NDArray[np.intp]:
+        """Index of the nearest point; a value half way goes up."""
+        return np.searchsorted(self.boundaries, np.asarray(values, dtype=np.float64), side="right")
+
+    def check(self, values: Array, name: str = "y_pred") -> Array:
+        """Refuse predictions outside [lo, hi]: rounding them would move them by more than the grid promises."""
+        outside = np.flatnonzero((values < self.lo) | (values > self.hi))
+        if outside.size:
+            raise InputError(
+                f"{name} must lie in the grid's range [{self.lo:g}, {self.hi:g}]: {outside.size} values do not, the first at row "
+                f"{outside[0]} ({values[outside[0]]:g}); give a grid that covers them, or leave grid=None."
+            )
+        return values
+
+    # ---- as a value ----------------------------------------------------------------------------------------------
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, Grid) and np.array_equal(self.points, other.points)
+        return same and (self.lo, self.hi) == (other.lo, other.hi)  # type: ignore[union-attr]
+
+    def __hash__(self) -> int:
+        return hash((self.lo, self.hi, self.points.tobytes()))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{p:.6g}" for p in self.points[:3]) + (", …" if len(self) > 3 else "")
+        return f"<Grid of {len(self)} points on [{self.lo:g}, {self.hi:g}]: {shown}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a saved model."""
+        return {"points": self.points.tolist(), "lo": self.lo, "hi": self.hi}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Grid:
+        """The grid that `to_json` described."""
+        return cls(np.asarray(data["points"], dtype=np.float64), lo=data["lo"], hi=data["hi"])
+
+
+def _span(lo: float, hi: float, m: int) -> tuple[float, float, int]:
+    lo, hi, m = validate.real(lo, "lo"), validate.real(hi, "hi"), validate.count(m, "m")
+    if not lo < hi:
+        raise InputError(f"lo must be below hi, got lo={lo!r}, hi={hi!r}.")
+    return lo, hi, m

@@ -1,0 +1,208 @@
+"""The protocol of a property: three verbs (identify, score, solve) and its facts as data.
+
+A property Γ of the label distribution comes with
+
+* an identification V(γ, y), nondecreasing in γ, whose mean over labels is zero exactly at γ = Γ (negative below, positive above);
+* a score S(γ, y) with ∂S/∂γ = V, whose mean over labels is smallest at Γ.
+
+Everything after this layer needs only these, plus, for speed, the *pieces* of the property (see `Pieces`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from multivalid import validate
+from multivalid.errors import InputError
+
+Array = NDArray[np.float64]
+
+
+class Interval(NamedTuple):
+    """A closed interval of the real line (ends may be infinite).
+
+    Examples
+    --------
+    >>> 0.5 in Interval(0, 1)
+    True
+    """
+
+    lo: float
+    hi: float
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, (int, float, np.number)) and self.lo <= float(value) <= self.hi
+
+    @property
+    def length(self) -> float:
+        """Distance from one end to the other."""
+        return self.hi - self.lo
+
+
+REALS = Interval(-np.inf, np.inf)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a property when labels lie in `labels`; the constants of every guarantee come from here.
+
+    Attributes
+    ----------
+    labels : Interval
+        Where labels lie.
+    range : Interval
+        Where Γ then lies.
+    bound : float
+        C, with \\|V(γ, y)\\| ≤ C for γ in `range` and y in `labels`.
+    lipschitz : float or None
+        L, with V(γ', y) − V(γ, y) ≤ L(γ' − γ) for every single label y; None where single labels make V jump.
+    reason : str
+        Why `lipschitz` is None ("" otherwise).
+    anti_lipschitz : float or None
+        L_a, with \\|γ − Γ\\| ≤ L_a·\\|mean V(γ, ·)\\|; None where no such constant exists.
+    span : float
+        B, the most that S(·, y) can vary over `range` for one label.
+    """
+
+    labels: Interval
+    range: Interval
+    bound: float
+    lipschitz: float | None
+    reason: str
+    anti_lipschitz: float | None
+    span: float
+
+
+class Pieces(NamedTuple):
+    """V and S at the m points of a grid as piecewise linear maps of K label moments t_k(y).
+
+    For grid point j the labels are cut at `breaks[0, j] ≤ … ≤ breaks[R-1, j]` into R + 1 right-closed pieces
+    (y ≤ breaks[r, j] is below). On piece r:  V(γ_j, y) = identify[r, j] @ t(y)  and  S(γ_j, y) = score[r, j] @ t(y) + κ(y).
+    So V and S of any set of rows follow exactly from Σw·t_k per label bin, and these sums merge by addition.
+    """
+
+    breaks: Array
+    identify: Array
+    score: Array
+
+
+class Property(ABC):
+    """A property of a label distribution that can be identified and scored.
+
+    Subclasses are small frozen dataclasses: equal parameters make equal properties, and `repr` reads back.
+    """
+
+    # ---- the three verbs -------------------------------------------------------------------------------------
+    @abstractmethod
+    def identify(self, prediction: ArrayLike, label: ArrayLike) -> Array:
+        """V(prediction, label), element by element (numbers or arrays that broadcast)."""
+
+    @abstractmethod
+    def score(self, prediction: ArrayLike, label: ArrayLike) -> Array:
+        """S(prediction, label), element by element (numbers or arrays that broadcast)."""
+
+    def solve(self, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Γ of the weighted empirical law of `labels` (the lowest value where Γ is an interval)."""
+        y = self.check_labels(validate.vector(labels, "labels"), "labels")
+        w = validate.weights(sample_weight, y.size)
+        kept = w > 0
+        order = np.argsort(y[kept], kind="stable")
+        return float(self.solve_segments(y[kept][order], w[kept][order], np.zeros(1, dtype=np.intp))[0])
+
+    def solve_segments(self, labels: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
+        """Γ of many laws at once: law s holds labels[starts[s]:starts[s + 1]], sorted, with positive weights.
+
+        The default bisects mean V over all laws together; properties with a closed form replace it.
+        """
+        sizes = np.diff(np.append(starts, labels.size))
+        lo, hi = self.solution_bracket(labels[starts], labels[starts + sizes - 1])
+        lo, hi = lo.copy(), hi.copy()
+        for _ in range(200):
+            middle = lo + (hi - lo) / 2
+            if np.all((middle <= lo) | (middle >= hi)):
+                break
+            value = np.add.reduceat(weights * self.identify(np.repeat(middle, sizes), labels), starts)
+            enough = value >= 0
+            hi, lo = np.where(enough, middle, hi), np.where(enough, lo, middle)
+        at_lo = np.add.reduceat(weights * self.identify(np.repeat(lo, sizes), labels), starts)
+        return np.where(at_lo >= 0, lo, hi)
+
+    # ---- facts -----------------------------------------------------------------------------------------------
+    @property
+    def label_domain(self) -> Interval:
+        """Labels the property is defined for."""
+        return REALS
+
+    @abstractmethod
+    def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
+        """Constants when labels lie in [lo, hi], in the label's own units."""
+
+    def solution_bracket(self, least: Array, most: Array) -> tuple[Array, Array]:
+        """Γ lies between these two when labels lie between `least` and `most`."""
+        return least, most
+
+    # ---- structure, for exact sufficient statistics ------------------------------------------------------------
+    def moments(self, labels: Array) -> Array | None:
+        """t_k(y) as (rows, K), t_0 = 1; None when the property has no finite set of moments."""
+        return None
+
+    def pieces(self, points: Array) -> Pieces | None:
+        """V and S on a grid in terms of the moments; None exactly when `moments` is None."""
+        return None
+
+    def score_constant(self, labels: Array) -> Array:
+        """κ(y), the part of the score that no prediction changes."""
+        return np.zeros_like(labels)
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Whether V(γ + c, y + c) = V(γ, y): sums may then be taken about any origin, which saves digits."""
+        return False
+
+    # ---- shared help -------------------------------------------------------------------------------------------
+    def check_labels(self, labels: Array, name: str = "y_true") -> Array:
+        """Refuse labels outside the domain."""
+        lo, hi = self.label_domain
+        outside = np.flatnonzero((labels < lo) | (labels > hi))
+        if outside.size:
+            raise InputError(
+                f"{name} must lie in [{lo:g}, {hi:g}] for {self!r}: {outside.size} values do not, the first at row "
+                f"{outside[0]} ({labels[outside[0]]:g}); rescale the labels or choose another property."
+            )
+        return labels
+
+    @property
+    def spec(self) -> str | None:
+        """Text that `parse` reads back to an equal property; None for one built from a user's function."""
+        return None
+
+    @staticmethod
+    def from_identification(identification: Callable[[Any, Any], Any], **options: Any) -> Property:
+        """A property from a user's V(prediction, label); see `multivalid.properties.custom.from_identification`."""
+        from multivalid.properties.custom import from_identification
+
+        return from_identification(identification, **options)
+
+    @staticmethod
+    def from_score(score: Callable[[Any, Any], Any], **options: Any) -> Property:
+        """A property from a user's S(prediction, label); see `multivalid.properties.custom.from_score`."""
+        from multivalid.properties.custom import from_score
+
+        return from_score(score, **options)
+
+
+def broadcast(prediction: ArrayLike, label: ArrayLike) -> tuple[Array, Array]:
+    """Prediction and label as float64 arrays of one shape."""
+    g, y = np.broadcast_arrays(np.asarray(prediction, dtype=np.float64), np.asarray(label, dtype=np.float64))
+    return g, y
+
+
+def one_piece(identify: Array, score: Array) -> Pieces:
+    """Pieces of a property whose V has no label breakpoint: coefficients are (m, K)."""
+    return Pieces(np.empty((0, identify.shape[0])), identify[None], score[None])

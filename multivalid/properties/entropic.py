@@ -1,0 +1,70 @@
+"""The entropic risk: the certainty equivalent of an exponential utility."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from multivalid import validate
+from multivalid.errors import InputError
+from multivalid.properties.base import Array, Facts, Interval, Pieces, Property, broadcast, one_piece
+
+# exp(700) is close to the largest double; past it scores overflow.
+LARGEST_EXPONENT = 700.0
+
+
+@dataclass(frozen=True)
+class Entropic(Property):
+    """(1/θ)·ln E[exp(θY)]: V = (e^{θγ} − e^{θy})/θ; theta > 0 leans to the high labels, theta < 0 to the low ones.
+
+    Examples
+    --------
+    >>> round(Entropic(1.0).solve([0, 1]), 6)
+    0.620115
+    """
+
+    theta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "theta", validate.real(self.theta, "theta"))
+        if self.theta == 0:
+            raise InputError("theta must not be 0: the limit is the mean, use Mean().")
+
+    def identify(self, prediction: ArrayLike, label: ArrayLike) -> Array:
+        g, y = broadcast(prediction, label)
+        return np.asarray((np.exp(self.theta * g) - np.exp(self.theta * y)) / self.theta)
+
+    def score(self, prediction: ArrayLike, label: ArrayLike) -> Array:
+        g, y = broadcast(prediction, label)
+        return np.asarray(np.exp(self.theta * g) / self.theta**2 - g * np.exp(self.theta * y) / self.theta)
+
+    def solve_segments(self, labels: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
+        sizes = np.diff(np.append(starts, labels.size))
+        top = np.maximum.reduceat(self.theta * labels, starts)
+        total = np.add.reduceat(weights * np.exp(self.theta * labels - np.repeat(top, sizes)), starts)
+        return np.asarray((top + np.log(total / np.add.reduceat(weights, starts))) / self.theta)
+
+    @property
+    def label_domain(self) -> Interval:
+        most = LARGEST_EXPONENT / abs(self.theta)
+        return Interval(-most, most)
+
+    def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
+        low, high = sorted((np.exp(self.theta * lo), np.exp(self.theta * hi)))
+        ends = Interval(lo, hi)
+        spread = float(high - low) / abs(self.theta)
+        span = max(float(self.score(hi, lo) - self.score(lo, lo)), float(self.score(lo, hi) - self.score(hi, hi)))
+        return Facts(ends, ends, spread, float(high), "", float(1 / low), span)
+
+    def moments(self, labels: Array) -> Array:
+        return np.stack([np.ones_like(labels), np.exp(self.theta * labels)], axis=1)
+
+    def pieces(self, points: Array) -> Pieces:
+        one, nil, e, t = np.ones_like(points), np.zeros_like(points), np.exp(self.theta * points), self.theta
+        return one_piece(np.stack([e / t, -one / t], axis=1), np.stack([e / t**2 + nil, -points / t], axis=1))
+
+    @property
+    def spec(self) -> str:
+        return f"entropic:{self.theta!r}"

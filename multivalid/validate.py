@@ -1,0 +1,127 @@
+"""What a user hands over, turned into float64 vectors or into an error that says what to change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.errors import InputError
+
+Vector = NDArray[np.float64]
+
+
+def vector(values: Any, name: str) -> Vector:
+    """A finite one-dimensional float64 copy-free view of `values`.
+
+    Examples
+    --------
+    >>> vector([0, 1, True], "y_true")
+    array([0., 1., 1.])
+    """
+    array = _numeric(values, name)
+    if array.ndim != 1:
+        raise InputError(f"{name} must be one-dimensional, got an array of shape {array.shape}; pass a single column.")
+    if array.size == 0:
+        raise InputError(f"{name} is empty: at least one row is needed.")
+    return _finite(array, name)
+
+
+def columns(values: Any, name: str, width: int) -> Vector:
+    """A finite float64 array of shape (rows, width), for predictions of a pair."""
+    array = _numeric(values, name)
+    if array.ndim != 2 or array.shape[1] != width:
+        raise InputError(
+            f"{name} must have {width} columns, one per coordinate of the property, got an array of shape {array.shape}."
+        )
+    if array.shape[0] == 0:
+        raise InputError(f"{name} is empty: at least one row is needed.")
+    return _finite(array, name)
+
+
+def weights(values: Any, rows: int, name: str = "sample_weight") -> Vector:
+    """Non-negative weights with a positive sum; ones when nothing is given."""
+    if values is None:
+        return np.ones(rows)
+    array = vector(values, name)
+    same_length(array, rows, name, "y_true")
+    negative = np.flatnonzero(array < 0)
+    if negative.size:
+        raise InputError(
+            f"{name} must not be negative: {negative.size} negative values, the first at row {negative[0]} "
+            f"({array[negative[0]]!r}); set the weight of rows to leave out to 0."
+        )
+    if not array.any():
+        raise InputError(f"{name} is zero for every row; at least one row needs a positive weight.")
+    return array
+
+
+def same_length(array: NDArray[Any], rows: int, name: str, other: str) -> None:
+    """Refuse two columns of different length."""
+    if array.shape[0] != rows:
+        raise InputError(f"{name} has {array.shape[0]} rows but {other} has {rows}; both must describe the same rows.")
+
+
+def fraction(value: Any, name: str) -> float:
+    """A number strictly between 0 and 1."""
+    number = real(value, name)
+    if not 0.0 < number < 1.0:
+        raise InputError(f"{name} must be strictly between 0 and 1, got {value!r}.")
+    return number
+
+
+def positive(value: Any, name: str) -> float:
+    """A finite number above zero."""
+    number = real(value, name)
+    if number <= 0.0:
+        raise InputError(f"{name} must be positive, got {value!r}.")
+    return number
+
+
+def real(value: Any, name: str) -> float:
+    """A finite number (booleans and strings are refused)."""
+    if isinstance(value, (bool, np.bool_, str, bytes)) or not np.isscalar(value):
+        raise InputError(f"{name} must be a number, got {value!r}.")
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} must be a number, got {value!r}.") from None
+    if not np.isfinite(number):
+        raise InputError(f"{name} must be finite, got {value!r}.")
+    return number
+
+
+def count(value: Any, name: str, least: int = 1) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    return int(value)
+
+
+def _numeric(values: Any, name: str) -> Vector:
+    if isinstance(values, str):
+        raise InputError(
+            f"{name}={values!r} is the name of a column, but data=None; pass the frame as data=, or an array as {name}."
+        )
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} cannot be read as an array of numbers: {error}.") from None
+    if array.dtype.kind not in "biuf":
+        raise InputError(
+            f"{name} must hold numbers, got values of type {array.dtype}; convert the column first "
+            f"(for example with .astype(float))."
+        )
+    return array.astype(np.float64, copy=False)
+
+
+def _finite(array: Vector, name: str) -> Vector:
+    bad = ~np.isfinite(array)
+    if bad.any():
+        first = int(np.flatnonzero(bad.reshape(array.shape[0], -1).any(axis=1))[0])
+        raise InputError(
+            f"{name} has {int(bad.sum())} missing or infinite values, the first at row {first}; "
+            f"drop those rows or fill them in before calling."
+        )
+    return array
