@@ -136,8 +136,9 @@ class Grid:
 
     # ---- as a value ----------------------------------------------------------------------------------------------
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Grid) and np.array_equal(self.points, other.points)
-        return same and (self.lo, self.hi) == (other.lo, other.hi)  # type: ignore[union-attr]
+        if not isinstance(other, Grid):
+            return NotImplemented
+        return (self.lo, self.hi) == (other.lo, other.hi) and np.array_equal(self.points, other.points)
 
     def __hash__(self) -> int:
         return hash((self.lo, self.hi, self.points.tobytes()))

@@ -63,7 +63,8 @@ def from_identification(
     """
     interval = _interval(range, "range")
     domain = interval if labels is None else _interval(labels, "labels")
-    made = Identified(name or name_of(identification), identification, score, interval, domain, lipschitz, anti_lipschitz, breakpoints)
+    title = name or name_of(identification)
+    made = Identified(title, identification, score, interval, domain, lipschitz, anti_lipschitz, breakpoints)
     check_identification(made)
     if score is not None:
         check_score(made)
@@ -194,8 +195,8 @@ def check_identification(prop: Identified, slack: float = 1e-9) -> None:
         raise PropertyError(f"constant: the identification of {prop.name!r} does not depend on the prediction.")
     if not ((v[0] <= slack * scale).any() and (v[-1] >= -slack * scale).any()):
         raise PropertyError(
-            f"wrong range: the identification of {prop.name!r} has one sign on all of [{prop.interval.lo:g}, {prop.interval.hi:g}]; "
-            f"give range= so that it contains the property's values."
+            f"wrong range: the identification of {prop.name!r} has one sign on all of [{prop.interval.lo:g}, "
+            f"{prop.interval.hi:g}]; give range= so that it contains the property's values."
         )
 
 
@@ -210,8 +211,8 @@ def check_score(prop: Identified) -> None:
     if wrong.any():
         row, column = (int(i) for i in np.argwhere(wrong)[0])
         raise PropertyError(
-            f"score and identification of {prop.name!r} disagree: between predictions {g[row, 0]:.6g} and {g[row + 1, 0]:.6g}, label "
-            f"{y[0, column]:.6g}, the score changes by {s[row + 1, column] - s[row, column]:.6g} but the identification says "
+            f"score and identification of {prop.name!r} disagree: between predictions {g[row, 0]:.6g} and {g[row + 1, 0]:.6g}, "
+            f"label {y[0, column]:.6g}, the score changes by {s[row + 1, column] - s[row, column]:.6g} but the identification says "
             f"{v[row, column] * step[row, 0]:.6g} to {v[row + 1, column] * step[row, 0]:.6g}."
         )
 
