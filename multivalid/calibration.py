@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from multivalid.batch.predictor import LevelPredictor, Predictor
 from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
+from multivalid.practical.predictor import LinkPredictor
 from multivalid.properties import Property, parse, spec_of
 from multivalid.storage import read_json, write_json
 
@@ -167,7 +169,10 @@ class Calibration:
 
 def predictor_from_json(data: Any, groups: int) -> Predictor:
     """The predictor that a model file describes."""
-    kinds = {"levels": LevelPredictor.from_json}
+    kinds: dict[str, Callable[[dict[str, Any], int], Predictor]] = {
+        "levels": LevelPredictor.from_json,
+        "link": LinkPredictor.from_json,
+    }
     if not isinstance(data, dict) or data.get("kind") not in kinds:
         raise ModelFileError(f"predictor must be an object of kind {' or '.join(kinds)}.")
     return kinds[data["kind"]](data, groups)
