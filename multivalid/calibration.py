@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from multivalid import validate
 from multivalid.atoms import frames, select
 from multivalid.audit.audit import Audit, audit_rows
-from multivalid.batch.algorithm import Patch
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.predictor import LevelPredictor, Predictor
 from multivalid.errors import InputError, ModelFileError
@@ -56,7 +55,7 @@ class Calibration:
         return self.predictor.grid
 
     @property
-    def patches(self) -> list[Patch]:
+    def patches(self) -> Sequence[tuple[Any, ...]]:
         """The ordered moves."""
         return self.predictor.patches
 

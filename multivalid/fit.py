@@ -43,53 +43,53 @@ def multicalibrate(
 ) -> Calibration:
     """Make predictions right on average for every group, given their own value.
 
-        Parameters
-        ----------
-        y_true, y_pred : array-like, or the name of a column of `data`
-            Outcomes and predictions.
-        groups : list of items, Groups, or boolean array
-            For whom; see `Groups`. The whole population is always a group.
-        data : data frame, optional
-            Where columns named in the other arguments live.
-        property : Property or str
-            What the predictions are of.
-        grid : Grid, optional
-            Levels, in the label's units; chosen from the data when not given.
-        sample_weight : array-like or column name, optional
-            Non-negative weights.
-        mode : {"practical", "theorem", "paper"}
-            "theorem": Algorithm 1 with the level of least score as destination; every group's error ends at most alpha = 8L²g² (g the gap
-            between levels) unless blocked. "paper": the printed algorithm, with alpha = 4L²/m. "practical": what does best on rows not
-            seen: a link-space fit of the groups, then guarded moves of the cells that remain off beyond chance.
-        alpha : float, optional
-            Error to reach, mass-multiplied, in V's units squared.
-        m : int, optional
-            Number of levels.
-        lipschitz : float, optional
-            L, where the property has none of its own (quantiles: a bound on the label density); estimated from the population when not given.
-        holdout : float or boolean array, optional
-            Share of the rows, drawn at random, or the rows themselves, to keep out of the fit and judge it on.
-        max_updates : int, optional
-            Stop after this many updates, with status "budget".
-        progress : bool or callable
-            True prints updates, error and potential to standard error; a callable receives the three numbers.
-        random_state : int
-            Seed of the holdout draw.
+    Parameters
+    ----------
+    y_true, y_pred : array-like, or the name of a column of `data`
+        Outcomes and predictions.
+    groups : list of items, Groups, or boolean array
+        For whom; see `Groups`. The whole population is always a group.
+    data : data frame, optional
+        Where columns named in the other arguments live.
+    property : Property or str
+        What the predictions are of.
+    grid : Grid, optional
+        Levels, in the label's units; chosen from the data when not given.
+    sample_weight : array-like or column name, optional
+        Non-negative weights.
+    mode : {"practical", "theorem", "paper"}
+        "theorem": Algorithm 1 with the level of least score as destination; every group's error ends at most alpha = 8L²g² (g the gap
+        between levels) unless blocked. "paper": the printed algorithm, with alpha = 4L²/m. "practical": what does best on rows not
+        seen: a link-space fit of the groups, then guarded moves of the cells that remain off beyond chance.
+    alpha : float, optional
+        Error to reach, mass-multiplied, in V's units squared.
+    m : int, optional
+        Number of levels.
+    lipschitz : float, optional
+        L, where the property has none of its own (quantiles: a bound on the label density); estimated from the
+        population when not given.
+    holdout : float or boolean array, optional
+        Share of the rows, drawn at random, or the rows themselves, to keep out of the fit and judge it on.
+    max_updates : int, optional
+        Stop after this many updates, with status "budget".
+    progress : bool or callable
+        True prints updates, error and potential to standard error; a callable receives the three numbers.
+    random_state : int
+        Seed of the holdout draw.
 
-        Returns
-        -------
-        Calibration
+    Returns
+    -------
+    Calibration
 
-        Examples
-        --------
-        >>> import numpy as np
-    from threadpoolctl import threadpool_limits
-        >>> rng = np.random.default_rng(0)
-        >>> group = rng.random(4000) < 0.3
-        >>> y = (rng.random(4000) < np.where(group, 0.7, 0.4)).astype(float)
-        >>> fitted = multicalibrate(y, np.full(4000, 0.49), groups=[group], mode="theorem", m=50)
-        >>> fitted.predict([0.49, 0.49], groups=[np.array([False, True])])
-        array([0.41, 0.71])
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.random(4000) < 0.3
+    >>> y = (rng.random(4000) < np.where(group, 0.7, 0.4)).astype(float)
+    >>> fitted = multicalibrate(y, np.full(4000, 0.49), groups=[group], mode="theorem", m=50)
+    >>> fitted.predict([0.49, 0.49], groups=[np.array([False, True])])
+    array([0.41, 0.71])
     """
     prop = parse(property)
     if mode not in MODES:
@@ -101,10 +101,10 @@ def multicalibrate(
     fitting, held = split(rows, holdout, random_state)
     report = _reporter(progress)
     if mode == "practical":
-        options = {"m": m, "grid": grid, "alpha": alpha, "max_updates": max_updates, "random_state": random_state}
+        goal = practical.Goal(m, grid, alpha, max_updates)
         # The products are small: threads would spin more than they compute.
         with threadpool_limits(1, user_api="blas"):
-            done = practical.fit(fitting, prop, held=held, progress=report, **options)
+            done = practical.fit(fitting, prop, goal, held=held, progress=report, random_state=random_state)
         return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels)
     plan = theorem.plan(fitting, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
     made = theorem.fit(fitting, prop, plan, held=held, max_updates=max_updates, progress=report)

@@ -17,26 +17,36 @@ CHUNK = 1024  # rows at a time; a multiple of 8, so that bits are cut between by
 
 
 @dataclass(frozen=True)
-class LinkRows:
-    """Base predictions on the link scale, labels, weights, and who belongs to which group."""
+class Outcomes:
+    """Labels and weights: all that V needs besides a prediction."""
 
-    base: Array
     labels: Array
     weights: Array
-    membership: Membership
 
     def __len__(self) -> int:
-        return int(self.base.size)
+        return int(self.labels.size)
+
+    def pick(self, rows: slice | NDArray[np.intp]) -> Outcomes:
+        """A selection of rows."""
+        return Outcomes(self.labels[rows], self.weights[rows])
+
+
+@dataclass(frozen=True)
+class LinkRows(Outcomes):
+    """Labels and weights with base predictions on the link scale, and who belongs to which group."""
+
+    base: Array
+    membership: Membership
 
     def take(self, rows: NDArray[np.intp]) -> LinkRows:
         """A selection of rows."""
-        return LinkRows(self.base[rows], self.labels[rows], self.weights[rows], self.membership.take(rows))
+        return LinkRows(self.labels[rows], self.weights[rows], self.base[rows], self.membership.take(rows))
 
     def head(self, rows: int) -> LinkRows:
         """The first rows (they are shuffled, so this is a sample)."""
         cut = slice(0, rows)
         part = Membership(self.membership.bits[:, : (rows + 63) // 64 * 8], rows)
-        return LinkRows(self.base[cut], self.labels[cut], self.weights[cut], part)
+        return LinkRows(self.labels[cut], self.weights[cut], self.base[cut], part)
 
     def chunks(self, rows: int | None = None) -> Iterator[slice]:
         """Consecutive blocks of rows, of all or of the first `rows`."""
@@ -46,8 +56,7 @@ class LinkRows:
 
 def block(membership: Membership, part: slice) -> NDArray[np.uint8]:
     """Groups × rows of one chunk as zeros and ones; the population is left out (it is the intercept)."""
-    bits = membership.bits[1:, part.start // 8 : (part.stop + 7) // 8]
-    return np.unpackbits(bits, axis=1, count=part.stop - part.start, bitorder="little")
+    return membership.dense(part.start, part.stop)[1:]
 
 
 @dataclass
@@ -63,16 +72,16 @@ class Matching:
     link: Link
     window: float = 1e-3
 
-    def identify(self, eta: Array, rows: LinkRows, part: slice = slice(None)) -> Array:
+    def identify(self, eta: Array, rows: Outcomes, part: slice = slice(None)) -> Array:
         """w·V at η."""
         return np.asarray(rows.weights[part] * self.prop.identify(self.link.inverse(eta), rows.labels[part]))
 
-    def slope(self, eta: Array, rows: LinkRows, part: slice = slice(None)) -> Array:
+    def slope(self, eta: Array, rows: Outcomes, part: slice = slice(None)) -> Array:
         """w·∂V/∂η, as a difference over the window."""
         rise = self.identify(eta + self.window, rows, part) - self.identify(eta - self.window, rows, part)
         return np.asarray(rise / (2 * self.window))
 
-    def widen(self, eta: Array, rows: LinkRows, share: float) -> None:
+    def widen(self, eta: Array, rows: Outcomes, share: float) -> None:
         """Set the window to the smallest over which V changes for `share` of the rows: tiny where V is smooth."""
         probe = slice(0, 10_000)
         for window in 1e-3 * 2.0 ** np.arange(14):

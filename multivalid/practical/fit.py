@@ -42,36 +42,31 @@ class PracticalFit:
     certificate: Certificate
 
 
-@dataclass(frozen=True)
 class Goal:
     """What the user fixed."""
 
-    levels: int = LEVELS
-    grid: Grid | None = None
-    alpha: float | None = None
-    max_updates: int | None = None
+    def __init__(self, m: int | None, grid: Grid | None, alpha: float | None, max_updates: int | None) -> None:
+        self.levels = LEVELS if m is None else validate.count(m, "m")
+        self.grid = grid
+        self.alpha = None if alpha is None else validate.positive(alpha, "alpha")
+        self.max_updates = max_updates
 
 
 def fit(
     rows: Rows,
     prop: Property,
+    goal: Goal,
     *,
-    m: int | None = None,
-    grid: Grid | None = None,
-    alpha: float | None = None,
     held: Rows | None = None,
-    max_updates: int | None = None,
     progress: Progress | None = None,
     random_state: int = 0,
 ) -> PracticalFit:
     """Fit the practical mode on rows and say what it guarantees, also on rows held out."""
-    levels = LEVELS if m is None else validate.count(m, "m")
-    goal = Goal(levels, grid, None if alpha is None else validate.positive(alpha, "alpha"), max_updates)
     used = np.flatnonzero(rows.weights > 0)
     shuffled = np.random.default_rng(random_state).permutation(used)
     link = choose_link(rows.labels[used], rows.predictions[used])
     weights = rows.weights[shuffled] / rows.weights[used].mean()
-    inner = LinkRows(link.forward(rows.predictions[shuffled]), rows.labels[shuffled], weights, rows.membership.take(shuffled))
+    inner = LinkRows(rows.labels[shuffled], weights, link.forward(rows.predictions[shuffled]), rows.membership.take(shuffled))
     loss = Matching(prop, link)
     trace = _Trace(rows, prop, progress)
     chosen, report = _choose(inner, rows.predictions[shuffled], loss, goal, trace)

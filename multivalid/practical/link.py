@@ -21,7 +21,7 @@ class Link:
     Examples
     --------
     >>> logit = Link("logit")
-    >>> float(logit.inverse(logit.forward(np.array(0.25))))
+    >>> round(float(logit.inverse(logit.forward(np.array(0.25)))), 12)
     0.25
     """
 

@@ -8,21 +8,22 @@ of the new predictions, because a shift can carry rows over a level's edge.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multivalid.errors import ModelFileError
 from multivalid.groups.membership import Membership
-from multivalid.practical.data import LinkRows, Matching
+from multivalid.practical.data import LinkRows, Matching, Outcomes
 from multivalid.practical.start import PRIOR_ROWS, chance_limit
 from multivalid.properties.base import Array
 
 MOST_PER_LEVEL = 10
 
 
-@dataclass(frozen=True)
-class Shift:
+class Shift(NamedTuple):
     """Rows of `group` in level `level` of round `round` move by `amount` on the link scale."""
 
     round: int
@@ -69,29 +70,34 @@ class ShiftRound:
 def shift_round(eta: Array, rows: LinkRows, loss: Matching, edges: Array, most: int | None = None) -> ShiftRound:
     """Shift the cells that are off beyond chance, level by level."""
     level = np.searchsorted(edges, eta, side="left")
-    limit = chance_limit(rows.membership.groups * (edges.size + 1))
+    order = np.argsort(level, kind="stable")
+    members, outcomes = rows.membership.take(order), rows.pick(order)
+    starts = np.searchsorted(level[order], np.arange(edges.size + 2))
+    limit = chance_limit(members.groups * (edges.size + 1))
     floor = PRIOR_ROWS * float(np.mean(loss.identify(eta, rows) ** 2))
     made: list[tuple[int, int, float]] = []
-    for k in range(edges.size + 1):
-        here = np.flatnonzero(level == k)
-        if here.size:
-            room = MOST_PER_LEVEL if most is None else min(MOST_PER_LEVEL, most - len(made))
-            made += [(group, k, amount) for group, amount in _level_shifts(eta[here], rows.take(here), loss, limit, floor, room)]
+    for k, (start, stop) in enumerate(pairwise(starts)):
+        room = MOST_PER_LEVEL if most is None else min(MOST_PER_LEVEL, most - len(made))
+        if stop > start and room > 0:
+            inside = members.dense(start, stop).astype(np.float32)
+            here = _level_shifts(eta[order[start:stop]], inside, outcomes.pick(slice(start, stop)), loss, limit, floor, room)
+            made += [(group, k, amount) for group, amount in here]
     return ShiftRound(edges, made)
 
 
-def _level_shifts(eta: Array, rows: LinkRows, loss: Matching, limit: float, floor: float, room: int) -> list[tuple[int, float]]:
-    inside = np.array([rows.membership.mask(g) for g in range(rows.membership.groups)], dtype=np.float32)
+def _level_shifts(
+    eta: Array, inside: NDArray[np.float32], rows: Outcomes, loss: Matching, limit: float, floor: float, room: int
+) -> list[tuple[int, float]]:
     made = []
     for _ in range(room):
-        v = loss.identify(eta, rows)
+        v = loss.identify(eta, rows).astype(np.float32)
         total = inside @ v
         z = np.abs(total) / np.sqrt(inside @ v**2 + floor)
         group = int(np.argmax(z))
         if z[group] <= limit:
             break
         cell = np.flatnonzero(inside[group])
-        amount = _step(eta[cell], rows.take(cell), float(total[group]), loss)
+        amount = _step(eta[cell], rows.pick(cell), float(total[group]), loss)
         if amount == 0.0:
             break
         made.append((group, amount))
@@ -99,7 +105,7 @@ def _level_shifts(eta: Array, rows: LinkRows, loss: Matching, limit: float, floo
     return made
 
 
-def _step(eta: Array, rows: LinkRows, total: float, loss: Matching) -> float:
+def _step(eta: Array, rows: Outcomes, total: float, loss: Matching) -> float:
     """A Newton shift of one cell, halved until it does not overshoot."""
     amount = float(np.clip(-total / max(loss.slope(eta, rows).sum(), 1e-9 * len(rows)), -1, 1))
     for _ in range(10):
