@@ -12,6 +12,7 @@ from multivalid.atoms import select
 from multivalid.atoms.select import Rows
 from multivalid.batch import theorem
 from multivalid.batch.algorithm import Progress
+from multivalid.batch.plan import make_plan
 from multivalid.batch.predictor import LevelPredictor
 from multivalid.calibration import Calibration
 from multivalid.errors import InputError
@@ -97,7 +98,7 @@ def multicalibrate(
     prop.check_labels(rows.labels)
     fitting, held = split(rows, holdout, random_state)
     report = _reporter(progress)
-    plan = theorem.plan(fitting, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
+    plan = make_plan(fitting, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
     made = theorem.fit(fitting, prop, plan, held=held, max_updates=max_updates, progress=report)
     return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels)
 
