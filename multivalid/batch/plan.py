@@ -76,9 +76,10 @@ def _theorem(grid: Grid, lipschitz: float, alpha: float | None) -> Plan:
         alpha = 2 * step
     threshold = (alpha - step) / len(grid)
     if threshold <= 0:
+        enough = ceil(len(grid) * sqrt(2 * step / alpha) * (1 - 1e-12))  # the hair keeps a whole number whole
         raise InputError(
             f"alpha={alpha:g} is out of reach of a grid with gap {gap:g} and L={lipschitz:g}: levels alone cost "
-            f"4L²g² = {step:g}; take alpha above that, or at least m = {ceil(len(grid) * sqrt(2 * step / alpha))} levels."
+            f"4L²g² = {step:g}; take alpha above that, or at least m = {enough} levels."
         )
     least = threshold / (4 * lipschitz)
     return Plan("theorem", grid, TheoremRule(threshold, 2 * lipschitz * gap, least), alpha, lipschitz, least)
@@ -97,7 +98,7 @@ def _printed(grid: Grid, lipschitz: float, alpha: float | None) -> Plan:
 def _levels_for(alpha: float | None, lipschitz: float | None, span: float) -> int:
     if alpha is None or lipschitz is None:
         return DEFAULT_LEVELS
-    return max(1, ceil(lipschitz * span * sqrt(8 / alpha)))
+    return max(1, ceil(lipschitz * span * sqrt(8 / alpha) * (1 - 1e-12)))
 
 
 def _check_grid(grid: Grid, m: int | None, rows: Rows, prop: Property) -> None:

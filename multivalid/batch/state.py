@@ -37,8 +37,9 @@ class Target(NamedTuple):
 class State:
     """Levels of the atoms with the cell table kept up to date; all sums are shares of the total weight."""
 
-    def __init__(self, table: AtomTable, response: Response, grid: Grid) -> None:
+    def __init__(self, table: AtomTable, response: Response, grid: Grid, constant: float = 0.0) -> None:
         self.table, self.response, self.grid = table, response, grid
+        self.constant = constant  # Σw·κ(y): what the atoms' sums leave out of the score
         self.labels = label_sums(table, response)
         self.total = float(table.sums[:, 0].sum())
         # Rows of weight zero move along with the others but make no cell: what they hold is nothing, exactly.
@@ -67,8 +68,8 @@ class State:
         self.atoms, self.mass, self.identification = np.ascontiguousarray(np.moveaxis(cells, 2, 0))
 
     def potential(self) -> float:
-        """Mean score of the current predictions, up to the constant of the labels."""
-        score = 0.0
+        """Mean score of the current predictions."""
+        score = self.constant
         for j, atoms in enumerate(self._by_level):
             if atoms.size:
                 score += float(self.response.score_grid(self.labels.total(atoms))[j])

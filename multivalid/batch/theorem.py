@@ -95,6 +95,8 @@ def recalibrate(
     validate.same_length(start, y.size, "levels", "labels")
     if start.dtype.kind not in "iu" or start.min() < 0 or start.max() >= len(grid):
         raise InputError(f"levels must be whole numbers from 0 to {len(grid) - 1}, the indices of grid points.")
+    if groups.rows != y.size:
+        raise InputError(f"groups has {groups.rows} rows but labels has {y.size}; both must describe the same rows.")
     w = validate.weights(sample_weight, y.size)
     threshold, lipschitz = validate.positive(threshold, "threshold"), validate.positive(lipschitz, "lipschitz")
     rule = TheoremRule(threshold, 2 * lipschitz * grid.gap, threshold / (4 * lipschitz))
@@ -116,11 +118,8 @@ def _run(
     answer = response(prop, grid, labels)
     bins, moments = answer.encode(labels)
     table, row_atom = build(membership.by_row(), start, bins, moments * weights[:, None], membership.groups)
-    state = State(table, answer, grid)
-    trace = run(state, rule, max_updates=max_updates, progress=progress)
-    constant = float(weights @ answer.score_constant(labels)) / state.total
-    trace.potential = [value + constant for value in trace.potential]
-    return trace, state, row_atom
+    state = State(table, answer, grid, float(weights @ answer.score_constant(labels)))
+    return run(state, rule, max_updates=max_updates, progress=progress), state, row_atom
 
 
 def _certify(rows: Rows, prop: Property, plan: Plan, trace: Trace, state: State) -> Certificate:
