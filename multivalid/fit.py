@@ -13,6 +13,7 @@ from multivalid.atoms import select
 from multivalid.atoms.select import Rows
 from multivalid.batch import theorem
 from multivalid.batch.algorithm import Progress
+from multivalid.batch.plan import make_plan
 from multivalid.batch.predictor import LevelPredictor
 from multivalid.calibration import Calibration
 from multivalid.errors import InputError
@@ -106,7 +107,7 @@ def multicalibrate(
         with threadpool_limits(1, user_api="blas"):
             done = practical.fit(fitting, prop, goal, held=held, progress=report, random_state=random_state)
         return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels)
-    plan = theorem.plan(fitting, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
+    plan = make_plan(fitting, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
     made = theorem.fit(fitting, prop, plan, held=held, max_updates=max_updates, progress=report)
     return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels)
 

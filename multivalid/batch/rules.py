@@ -86,5 +86,7 @@ class PrintedRule:
     def destination(self, cell: Target, level: int) -> int | None:
         size = np.abs(cell.identify)
         ties = size <= size.min() + 1e-12 * size.max()
-        to = nearest_minimum(np.where(ties, cell.score, np.inf), level, float(np.ptp(cell.score)))
-        return to if to != level and cell.score[to] < cell.score[level] else None
+        spread = float(np.ptp(cell.score))
+        to = nearest_minimum(np.where(ties, cell.score, np.inf), level, spread)
+        # A drop that rounding could have made does not count: a loop of such drops need not end.
+        return to if to != level and cell.score[level] - cell.score[to] > 1e-12 * spread else None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multivalid.atoms.response import Index, Response
 from multivalid.atoms.table import AtomTable
@@ -13,6 +15,14 @@ from multivalid.batch.label_sums import label_sums
 from multivalid.grid import Grid
 from multivalid.groups.membership import unpack
 from multivalid.properties.base import Array
+
+
+class Patch(NamedTuple):
+    """Rows of `group` that stand at level `source` move to level `target`."""
+
+    group: int
+    source: int
+    target: int
 
 
 class Target(NamedTuple):
@@ -27,13 +37,25 @@ class Target(NamedTuple):
 class State:
     """Levels of the atoms with the cell table kept up to date; all sums are shares of the total weight."""
 
-    def __init__(self, table: AtomTable, response: Response, grid: Grid) -> None:
+    def __init__(self, table: AtomTable, response: Response, grid: Grid, constant: float = 0.0) -> None:
         self.table, self.response, self.grid = table, response, grid
+        self.constant = constant  # Σw·κ(y): what the atoms' sums leave out of the score
         self.labels = label_sums(table, response)
-        self.level = table.level.copy()
         self.total = float(table.sums[:, 0].sum())
-        self._by_level = [np.flatnonzero(self.level == j) for j in range(len(grid))]
+        # Rows of weight zero move along with the others but make no cell: what they hold is nothing, exactly.
+        self.counts = (table.weight > 0).astype(np.float64)
+        self.replay(())
+
+    def replay(self, patches: Iterable[Patch]) -> None:
+        """Put every atom where these patches lead it from its start level."""
+        self.level = self.table.level.copy()
+        for group, source, target in patches:
+            self.level[(self.level == source) & self._in_group(slice(None), group)] = target
+        self._by_level = [np.flatnonzero(self.level == j) for j in range(len(self.grid))]
         self.refresh()
+
+    def _in_group(self, atoms: Index | slice, group: int) -> NDArray[np.bool_]:
+        return np.asarray((self.table.bits[atoms, group >> 3] >> (group & 7)) & 1 == 1)
 
     def refresh(self) -> None:
         """Recompute the table from the atoms, so that rounding of many updates never decides anything."""
@@ -41,13 +63,13 @@ class State:
         sums[:, 0] = self.table.weight
         for j, atoms in enumerate(self._by_level):
             sums[atoms, 1] = self.labels.identify(atoms, j)
-        sums = np.column_stack([np.ones(len(self.table)), sums / self.total])
+        sums = np.column_stack([self.counts, sums / self.total])
         cells = tabulate(self.table.bits, self.level, sums, len(self.grid), self.table.groups)
         self.atoms, self.mass, self.identification = np.ascontiguousarray(np.moveaxis(cells, 2, 0))
 
     def potential(self) -> float:
-        """Mean score of the current predictions, up to the constant of the labels."""
-        score = 0.0
+        """Mean score of the current predictions."""
+        score = self.constant
         for j, atoms in enumerate(self._by_level):
             if atoms.size:
                 score += float(self.response.score_grid(self.labels.total(atoms))[j])
@@ -56,7 +78,7 @@ class State:
     def cell(self, level: int, group: int) -> Target:
         """The atoms of one cell, with its mean V and mean S at every level."""
         here = self._by_level[level]
-        atoms = here[(self.table.bits[here, group >> 3] >> (group & 7)) & 1 == 1]
+        atoms = here[self._in_group(here, group)]
         sums = self.labels.total(atoms)
         weight = float(sums[:, 0].sum())
         return Target(
@@ -67,8 +89,8 @@ class State:
         """Move the atoms of a cell; only two rows of the table change."""
         bits = unpack(self.table.bits[cell.atoms], self.table.groups)
         before, after = self.labels.identify(cell.atoms, level), self.labels.identify(cell.atoms, to)
-        count = bits.sum(axis=0)
-        weight, left, come = np.stack([self.table.weight[cell.atoms], before, after]) @ bits / self.total
+        count, *shares = np.stack([self.counts[cell.atoms], self.table.weight[cell.atoms], before, after]) @ bits
+        weight, left, come = (share / self.total for share in shares)
         for j, sign, share in ((level, -1, left), (to, 1, come)):
             self.atoms[j] += sign * count
             self.mass[j] += sign * weight

@@ -15,7 +15,8 @@ from multivalid.atoms.select import Rows
 from multivalid.audit.statistics import CellStatistics
 from multivalid.batch.algorithm import Blocked, Progress
 from multivalid.batch.certificate import Certificate
-from multivalid.batch.theorem import judged, label_facts
+from multivalid.batch.plan import label_facts
+from multivalid.batch.theorem import judged
 from multivalid.grid import Grid
 from multivalid.practical import accept, newton, start
 from multivalid.practical.accept import Candidate
