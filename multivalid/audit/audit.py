@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from multivalid.atoms import select
 from multivalid.atoms.frames import from_columns
+from multivalid.atoms.lazy import lazy_rows
 from multivalid.atoms.select import Rows
 from multivalid.audit import inference, measures
 from multivalid.audit.cells import tabulate
@@ -16,6 +17,7 @@ from multivalid.audit.solve import cell_values, group_values
 from multivalid.audit.text import verdict_line, worst_table
 from multivalid.errors import InputError
 from multivalid.grid import Grid
+from multivalid.groups.remote import lazy_frame
 from multivalid.properties import Property, parse
 from multivalid.properties.base import Array
 
@@ -107,7 +109,7 @@ def audit(
     groups : list of items, Groups, or boolean array
         For whom: predicate texts, column names, `bins`, `cross`, boolean arrays. The whole population is always a group.
     data : data frame, optional
-        Where columns named in the other arguments live.
+        Where columns named in the other arguments live; a lazy frame (polars LazyFrame, DuckDB relation, Spark, …) is not collected.
     property : Property or str
         What the predictions are of.
     grid : Grid, optional
@@ -137,18 +139,25 @@ def audit(
     '1 of 2 groups is off beyond chance at 5 %: group 1.'
     """
     prop = parse(property)
+    frame = lazy_frame(data)
+    if frame is not None:
+        from multivalid.audit.lazy import audit_lazy  # it builds on this module
+
+        stays = lazy_rows(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=prop)
+        return audit_lazy(stays, prop, grid)
     rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight)
     return audit_rows(rows, prop, grid)
 
 
-def audit_rows(rows: Rows, prop: Property, grid: Grid | None = None) -> Audit:
-    """The audit of rows already gathered."""
+def audit_rows(rows: Rows, prop: Property, grid: Grid | None = None, *, beyond: bool = False) -> Audit:
+    """The audit of rows already gathered; `beyond` lets predictions outside the grid's range count at its outermost levels."""
     prop.check_labels(rows.labels)
     if grid is None:
         grid = default_grid(rows.predictions, rows.weights)
     elif not isinstance(grid, Grid):
         raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
-    grid.check(rows.predictions)
+    if not beyond:
+        grid.check(rows.predictions)
     level = grid.round(rows.predictions)
     sums = tabulate(rows.membership.by_row(), level, _row_sums(rows, prop), len(grid), rows.membership.groups)
     solved = cell_values(prop, rows.labels, rows.weights, level, rows.membership, len(grid))
