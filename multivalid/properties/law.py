@@ -57,6 +57,8 @@ class Law:
         return Law.of(self.values + other.values, np.concatenate([mine, theirs]))
 
     def __str__(self) -> str:
+        if len(self.values) == 1:
+            return f"surely {self.values[0]:.6g}"
         atoms = zip(self.values, self.weights, strict=True)
         return ", ".join(f"{value:.6g} with probability {weight:.6g}" for value, weight in atoms)
 
