@@ -116,10 +116,9 @@ def _gaps(risk: Distortion, p: Array, shares: Array) -> Array:
 
 def _step(risk: Distortion, low: float, high: float) -> DistortionClass:
     """A single jump from 0 to 1; a value in between at the jump itself makes it q¹."""
-    middle = (low + high) / 2
-    at = float(risk.distort(np.array([middle]))[0])
+    at = float(risk.distort(np.array([low]))[0])  # not halfway: between neighbouring floats that is one of the two
     if SAME < at < 1 - SAME:
-        return DistortionClass("q1", tau=_round(1 - middle), c=_round(1 - at))
+        return DistortionClass("q1", tau=_round(1 - (low + high) / 2), c=_round(1 - at))
     return DistortionClass("quantile", tau=_round(1 - high))
 
 

@@ -91,8 +91,8 @@ def _(functional: CentralMoment) -> Known:
 @known.register
 def _(functional: Skewness) -> Known:
     reason = (
-        "Two symmetric laws have a skewed mixture; given mean and variance together it is a ratio of moments, but that is a triple and "
-        "no pair is known."
+        "Two symmetric laws have a skewed mixture; given mean and variance together it is a ratio of moments, but that is a triple "
+        "and no pair is known."
     )
     return Known(certify(functional, Law.of([0.0, 0.2]), Law.of([0.0, 1.0])), reason, None, (sources.SCOPE,), WHERE_DEFINED)
 

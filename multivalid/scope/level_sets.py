@@ -36,10 +36,15 @@ PATIENCE = 40
 
 @dataclass(frozen=True)
 class Search:
-    """What a search did: how many trials, how many calls, how many of them failed and why, and the certificate if it found one."""
+    """What a search did, and the certificate if it found one.
+
+    `trials` were made and gave `pairs` of laws of equal value, whose mixtures were compared; of all `calls` of the function,
+    `failures` had no usable answer, the first because of `problem`. `finished` is False when the time limit ended it.
+    """
 
     certificate: Certificate | None
     trials: int
+    pairs: int
     calls: int
     failures: int
     problem: str
@@ -51,7 +56,8 @@ class Search:
         """How hard it looked, in words."""
         end = "" if self.finished else ", stopped by the time limit"
         failed = f", {self.failures} of them without a usable answer ({self.problem})" if self.failures else ""
-        return f"{self.trials} trials, {self.calls} calls{failed}, {self.seconds:.2g} s, seed {self.seed}{end}"
+        work = f"{self.trials} trials, {self.pairs} pairs of laws compared, {self.calls} calls{failed}"
+        return f"{work}, {self.seconds:.2g} s, seed {self.seed}{end}"
 
 
 def falsify(
@@ -91,11 +97,9 @@ def falsify(
     most = validate.count(trials, "trials", least=1)
     start = time.perf_counter()
     finished = deadline.run(lambda stop: hunt.run(most, stop), seconds)
-    problem = hunt.problem
-    if not finished and hunt.calls == hunt.answered == 0:
-        problem = "it had not returned from its first call"
+    took = time.perf_counter() - start
     return Search(
-        hunt.found, hunt.trial, hunt.calls, hunt.failures, problem, time.perf_counter() - start, finished, hunt.seed
+        hunt.found, hunt.trial, hunt.pairs, hunt.calls, hunt.failures, hunt.problem, took, finished, hunt.seed
     )  # fmt: skip
 
 
@@ -106,7 +110,7 @@ class Hunt:
         self.functional, self.lo, self.hi, self.seed = functional, lo, hi, seed
         self.evaluate: Callable[[Array, Array], Any] = evaluator(functional)
         self.random = np.random.default_rng(seed)
-        self.trial = self.calls = self.answered = self.failures = 0
+        self.trial = self.pairs = self.calls = self.answered = self.failures = 0
         self.scale = 0.0
         self.problem = ""
         self.found: Certificate | None = None
@@ -203,6 +207,7 @@ class Hunt:
         one, two = self.gamma(support, first), self.gamma(support, second)
         if one is None or two is None or abs(one - two) > 1e-10 * self.scale:
             return None
+        self.pairs += 1
         for share in SHARES:
             mixture = share * first + (1 - share) * second
             mixed = self.gamma(support, mixture)

@@ -53,9 +53,9 @@ def endpoint_mix(functional: EndpointMix, subject: str | None = None, extra: tup
     """q²: convex level sets, not elicitable for any c."""
     name = subject or repr(functional)
     reason = (
-        f"Its level sets are convex, yet it is not elicitable: 0/1 labels with probability 0, strictly between, and 1 have the values "
-        f"0, {1 - functional.c:g} and 1, however close to the ends, so by continuity of expected scores none can prefer the right "
-        f"one. A quantile close to 0 or 1 can be calibrated instead."
+        f"Its level sets are convex, yet it is not elicitable: 0/1 labels with probability 0, strictly between, and 1 have the "
+        f"values 0, {1 - functional.c:g} and 1, however close to the ends, so by continuity of expected scores none can prefer "
+        f"the right one. A quantile close to 0 or 1 can be calibrated instead."
     )
     return Verdict(name, "impossible", reason, None, (ONLY_CONVEX, *extra), None, _WHO, None, _not_elicitable())
 

@@ -102,8 +102,8 @@ class Verdict:
 def _example(found: Certificate) -> str:
     return (
         f"Counterexample: labels that are {found.first} and labels that are {found.second} both have the value {found.value:.6g}, "
-        f"yet mixed in shares {found.weight:.6g} and {1 - found.weight:.6g} they have {found.mixture_value:.6g}. So a predictor that "
-        f"is right at every point is off by {found.gap:.6g} on its own level set."
+        f"yet mixed in shares {found.weight:.6g} and {1 - found.weight:.6g} they have {found.mixture_value:.6g}. So a predictor "
+        f"that is right at every point is off by {found.gap:.6g} on its own level set."
     )
 
 
