@@ -7,7 +7,7 @@ from typing import Any
 
 from multivalid.errors import InputError, ScopeError
 from multivalid.properties import EndpointMix, Functional, Mode, Pair, Property, QuantileMix, parse_any
-from multivalid.properties.distortion import DistortionRisk
+from multivalid.properties.distortion import Distortion
 from multivalid.scope import sources
 from multivalid.scope.elicitable import about_property
 from multivalid.scope.evaluate import label_of
@@ -101,17 +101,18 @@ def _functional(functional: Functional) -> Verdict | None:
         return quantile_mix(functional)
     if isinstance(functional, EndpointMix):
         return endpoint_mix(functional)
-    if isinstance(functional, DistortionRisk):
-        return about_distortion(functional)
     facts = known(functional)
-    return None if facts is None else _refuted_by(functional, facts)
+    if facts is not None:
+        return _refuted_by(functional, facts)
+    return about_distortion(functional) if isinstance(functional, Distortion) else None
 
 
 def _refuted_by(functional: Functional, facts: Known) -> Verdict:
     status: Status = "impossible" if facts.partner is None else "jointly"
     used = ("laws on at most four labels are among those allowed",)
     return Verdict(
-        repr(functional), status, facts.reason, facts.partner, used, facts.certificate, facts.cite, claims=refuted(facts.continuous)
+        repr(functional), status, facts.reason, facts.partner, used, facts.certificate, facts.cite,
+        claims=refuted(facts.continuous, facts.certificate),
     )  # fmt: skip
 
 
@@ -121,7 +122,7 @@ def _searched(subject: Any, labels: tuple[float, float], trials: int, seconds: f
     if search.certificate is not None:
         reason = f"A search found laws of equal value whose mixture has another ({search.summary()})."
         used = ("the function gives the same answer whenever it is asked", "laws on at most five labels are among those allowed")
-        claims = refuted(Claim(None, "not examined"))
+        claims = refuted(Claim(None, "not examined"), search.certificate)
         return Verdict(
             name, "impossible", reason, None, used, search.certificate, (sources.OSBAND, sources.SCOPE), None, claims, search
         )

@@ -102,7 +102,7 @@ def _candidates(risk: Distortion, window: tuple[float, float]) -> Iterator[tuple
     gaps = _gaps(risk, p, shares)
     for place in np.argsort(-gaps, axis=None)[:50]:
         row, column = np.unravel_index(place, gaps.shape)
-        if gaps[row, column] > 1e-7:
+        if gaps[row, column] > 1e-8:
             yield float(p[row]), float(shares[column])
 
 

@@ -218,7 +218,7 @@ class Hunt:
                 laws = Law.of(support, first), Law.of(support, second)
                 origin = f"search, seed {self.seed}, trial {self.trial + 1}"
                 made = Certificate(*laws, share, one, mixed, self.functional, origin)
-                if made.verify(tolerance=1e-7 * max(min(self.scale, 1.0), 1e-3)):
+                if made.verify():
                     return made
         return None
 

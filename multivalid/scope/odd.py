@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multivalid.properties import CVaR, EndpointMix, Mean, Mode, Pair, Quantile, QuantileCVaR, QuantileMix, QuantileSpectral
-from multivalid.properties.distortion import DistortionRisk
+from multivalid.properties.distortion import Distortion
 from multivalid.scope import sources
 from multivalid.scope.distortion import classify
 from multivalid.scope.elicitable import INTERVALS
@@ -60,7 +60,7 @@ def endpoint_mix(functional: EndpointMix, subject: str | None = None, extra: tup
     return Verdict(name, "impossible", reason, None, (ONLY_CONVEX, *extra), None, _WHO, None, _not_elicitable())
 
 
-def about_distortion(risk: DistortionRisk) -> Verdict | None:
+def about_distortion(risk: Distortion) -> Verdict | None:
     """A user's h: recognised, refuted with a certificate, or None when neither can be seen."""
     found = classify(risk)
     name = repr(risk)
@@ -78,16 +78,17 @@ def about_distortion(risk: DistortionRisk) -> Verdict | None:
     partner = partner_of(risk)
     tail = "and no pair is known for this one." if partner is None else "but this one is a Bayes risk of a quantile."
     reason = f"Among distortion risk measures only the mean and quantiles can be calibrated alone, {tail}"
-    claims = refuted(Claim(None, "not examined"))
+    claims = refuted(Claim(None, "not examined"), found.certificate)
     status: Status = "impossible" if partner is None else "jointly"
     return Verdict(name, status, reason, partner, (), found.certificate, (sources.KOU_PENG, sources.WANG_ZIEGEL), None, claims)
 
 
-def partner_of(risk: DistortionRisk) -> Pair | None:
+def partner_of(risk: Distortion) -> Pair | None:
     """The pair for an h made of two straight lines from (0, 0) to (1, 1), concave: a mixture of the mean and one CVaR.
 
     Examples
     --------
+    >>> from multivalid.properties import DistortionRisk
     >>> partner_of(DistortionRisk(lambda u: (u / 0.1).clip(0, 1)))
     QuantileCVaR(tau=0.9)
     """

@@ -79,6 +79,6 @@ class TwoPoint:
             f"Two points of mass {mass:.6g} and {other:.6g}: labels at x1 are {one}; at x2 {two}. {name} is {self.value:.6g} at "
             f"both, yet {self.mixture_value:.6g} over all labels together, so the true predictor is off by {self.gap:.6g} on "
             f"its own level set. With the groups everyone, x1 and x2 no predictor is exactly multicalibrated: the best tied one "
-            f"has error {self.tied_error():.4g}. Splitting the tie by 0.001 brings the error down to {self.split_error(1e-3):.2g}; "
-            f"that is no way out, since the low digits then tell the two points apart, which amounts to predicting a second quantity."
+            f"has error {self.tied_error():.4g}. Splitting the tie by 0.001 brings it down to {self.split_error(1e-3):.2g}; "
+            f"that is no way out, since the low digits then tell the points apart, which amounts to predicting a second quantity."
         )

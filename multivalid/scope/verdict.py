@@ -107,12 +107,12 @@ def _example(found: Certificate) -> str:
     )
 
 
-def refuted(continuous: Claim) -> dict[str, Claim]:
-    """Claims when a certificate shows that level sets are not convex; the rest follows without continuity."""
+def refuted(continuous: Claim, certificate: Certificate | None) -> dict[str, Claim]:
+    """Claims when level sets are known not to be convex; the rest follows without continuity."""
     return {
         "identifiable": Claim(False, "the mean of an identification function is linear in the law, so its zero sets are convex"),
         "elicitable": Claim(False, "laws on which one prediction is best form a convex set"),
-        "convex_level_sets": Claim(False, "the certificate"),
+        "convex_level_sets": Claim(False, "by theorem" if certificate is None else "the certificate"),
         "continuous": continuous,
         "strictly_locally_non_constant": Claim(None, "not needed to refute"),
     }

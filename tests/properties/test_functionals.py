@@ -40,8 +40,8 @@ from multivalid.properties import (
 FUNCTIONALS = [
     Variance(), Std(), CentralMoment(3), Skewness(), MeanAbsoluteDeviation(), CoefficientOfVariation(), DispersionIndex(),
     MeanVarianceUtility(0.5), InterquartileRange(), InterquartileRange(0.1, 0.6), GiniDeviation(), Variantile(0.8), Mode(),
-    Entropy(), CVaR(0.9), RangeVaR(0.2, 0.7), Wang(0.5), ProportionalHazard(2.0), DualPower(2.0), MinVar(3.0), ExponentialSpectral(5.0),
-    QuantileMix(0.5, 0.3), EndpointMix(0.3), Spectral((0.0, 0.5), (0.5, 0.5)),
+    Entropy(), CVaR(0.9), RangeVaR(0.2, 0.7), Wang(0.5), ProportionalHazard(2.0), DualPower(2.0), MinVar(3.0),
+    ExponentialSpectral(5.0), QuantileMix(0.5, 0.3), EndpointMix(0.3), Spectral((0.0, 0.5), (0.5, 0.5)),
 ]  # fmt: skip
 every = pytest.mark.parametrize("functional", FUNCTIONALS, ids=repr)
 Y = np.random.default_rng(0).gamma(2.0, size=60).round(1)

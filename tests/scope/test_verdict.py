@@ -9,23 +9,34 @@ import pytest
 from multivalid.errors import InputError, ScopeError
 from multivalid.properties import (
     BayesPair,
+    CentralMoment,
     CVaR,
     DistortionRisk,
+    DualPower,
+    ExponentialSpectral,
     Functional,
+    InterquartileRange,
     Mean,
     MeanMAD,
     MeanMoment,
     MeanStd,
     MeanVariance,
+    MeanVarianceUtility,
+    MinVar,
     Property,
+    ProportionalHazard,
     Quantile,
     QuantileCVaR,
     QuantileIQR,
     QuantileSpectral,
+    RangeVaR,
     Spectral,
     Variance,
+    Variantile,
+    Wang,
     parse_any,
 )
+from multivalid.properties.distortion import Distortion
 from multivalid.properties.pairs import ExpectileVariantile, Pair
 from multivalid.scope import require, scope
 from multivalid.scope.verdict import CLAIMS
@@ -59,7 +70,7 @@ JOINTLY = {
     "expected_shortfall:0.2": QuantileCVaR(0.2),
 }
 IMPOSSIBLE = [
-    "skewness", "gini", "entropy", "range_var:0.25:0.75", "wang:0.5", "wang:-0.5", "proportional_hazard:2", "dual_power:2", 
+    "skewness", "gini", "entropy", "range_var:0.25:0.75", "wang:0.5", "wang:-0.5", "proportional_hazard:2", "dual_power:2",
     "minvar:2", "exponential_spectral:5",
 ]  # fmt: skip
 CONVEX_BUT_IMPOSSIBLE = ["mode", "quantile_mix:0.5:0.5", "endpoint_mix:0.3", "endpoint_mix:1"]
@@ -117,6 +128,33 @@ def test_pairs_are_jointly_calibratable_as_they_are(text):
     assert (verdict.status, verdict.partner) == ("jointly", pair)
     assert require(text) == pair
     assert "as a pair" in str(verdict)
+
+
+@pytest.mark.parametrize(
+    "functional",
+    [
+        MeanVarianceUtility(1e-6), MeanVarianceUtility(-1e4), RangeVaR(0.4999, 0.5001), RangeVaR(1e-6, 2e-6), CVaR(1 - 1e-9),
+        CVaR(1e-3), Wang(1e-3), Wang(-6), ProportionalHazard(1.01), DualPower(50), MinVar(1.001), ExponentialSpectral(-20),
+        CentralMoment(40), CentralMoment(21), Variantile(0.001), InterquartileRange(0.98, 0.99), Spectral((0, 0.99), (0.99, 0.01)),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_extreme_parameters_still_have_a_certificate(functional):
+    assert scope(functional).certificate.verify()
+
+
+def test_a_distortion_too_close_to_the_mean_is_decided_without_a_certificate():
+    verdict = scope(Wang(1e-12))
+    assert (verdict.status, verdict.certificate) == ("impossible", None)
+    assert verdict.claims["convex_level_sets"].because == "by theorem"
+
+
+def test_a_users_own_distortion_class_is_classified():
+    class Plain(Distortion):
+        def distort(self, survival):
+            return np.asarray(survival)
+
+    assert scope(Plain()).equivalent == Mean()
 
 
 def test_spectral_mixtures():
