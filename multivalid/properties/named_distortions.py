@@ -14,7 +14,7 @@ from multivalid.properties.base import Array
 from multivalid.properties.distortion import Distortion
 
 # Up to this many probabilities plain Python is quicker than importing scipy.special, which takes half a second.
-FEW = 2000
+FEW = 5000
 
 
 @dataclass(frozen=True)

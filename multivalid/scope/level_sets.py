@@ -117,6 +117,10 @@ class Hunt:
 
     def run(self, trials: int, stop: threading.Event) -> None:
         """Trials one after another until one succeeds, the function proves unusable, or `stop` is set."""
+        with np.errstate(all="ignore"):  # a user's 0/0 is a law without answer, not a warning
+            self._run(trials, stop)
+
+    def _run(self, trials: int, stop: threading.Event) -> None:
         if not self._repeatable():
             return
         for number in range(trials):

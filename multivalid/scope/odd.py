@@ -8,7 +8,7 @@ from multivalid.properties import CVaR, EndpointMix, Mean, Mode, Pair, Quantile,
 from multivalid.properties.distortion import Distortion
 from multivalid.scope import sources
 from multivalid.scope.distortion import classify
-from multivalid.scope.elicitable import INTERVALS
+from multivalid.scope.elicitable import INTERVALS, about_property
 from multivalid.scope.verdict import Claim, Status, Verdict, refuted
 
 ONLY_CONVEX = "convex level sets would give elicitability only for a continuous functional, and this one jumps"
@@ -65,8 +65,8 @@ def about_distortion(risk: Distortion) -> Verdict | None:
     found = classify(risk)
     name = repr(risk)
     if found.kind == "mean":
-        claims = {"identifiable": Claim(True, "h(u) = u is the mean"), "elicitable": Claim(True, "h(u) = u is the mean")}
-        return Verdict(name, "alone", "h(u) = u: it is the mean.", None, (READ,), None, (sources.SCOPE,), Mean(), claims)
+        same = about_property(Mean()).claims
+        return Verdict(name, "alone", "h(u) = u: it is the mean.", None, (READ,), None, (sources.SCOPE,), Mean(), same)
     if found.kind == "quantile" and found.tau is not None:
         return _quantile(name, Quantile(found.tau), (READ,))
     if found.kind == "q1" and found.tau is not None and found.c is not None:
@@ -105,12 +105,7 @@ def partner_of(risk: Distortion) -> Pair | None:
 
 
 def _quantile(name: str, quantile: Quantile, extra: tuple[str, ...]) -> Verdict:
-    claims = {
-        "identifiable": Claim(True, INTERVALS),
-        "elicitable": Claim(True, INTERVALS),
-        "convex_level_sets": Claim(True, INTERVALS),
-    }
-    reason = f"It is a {quantile.tau:g}-quantile."
+    reason, claims = f"It is a {quantile.tau:g}-quantile.", about_property(quantile).claims
     return Verdict(name, "alone", reason, None, (INTERVALS, *extra), None, (sources.SCOPE,), quantile, claims)
 
 

@@ -100,7 +100,7 @@ def test_against_plain_formulas():
 
 
 def test_wang_is_the_same_for_few_and_for_many_probabilities():
-    u = np.linspace(0, 1, 5001)
+    u = np.linspace(0, 1, 6001)
     many = Wang(0.7).distort(u)
     few = np.concatenate([Wang(0.7).distort(part) for part in np.array_split(u, 5)])
     assert np.abs(many - few).max() < 1e-14

@@ -91,6 +91,12 @@ def test_hostile_functions_stay_undecided_with_the_reason(name):
     assert time.perf_counter() - start < 5
 
 
+def test_division_by_zero_is_a_law_without_answer_and_no_warning():
+    verdict = scope(lambda values, weights: weights @ (1 / values), trials=100)
+    assert verdict.status == "undecided"
+    assert 0 < verdict.search.failures < verdict.search.calls / 2
+
+
 def test_a_function_that_spoils_its_arguments_harms_only_itself():
     def spoils(values, weights):
         values[:] = 0
