@@ -112,14 +112,14 @@ def multicalibrate(
     rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight)
     prop.check_labels(rows.labels)
     fitting, held = split(rows, select.marked(holdout, data, "holdout"), random_state)
-    if mode == "practical":
-        goal = practical.Goal(m, grid, alpha, max_updates)
-        # The products are small: threads would spin more than they compute.
-        with threadpool_limits(1, user_api="blas"):
+    # The products are small: threads would spin more than they compute.
+    with threadpool_limits(1, user_api="blas"):
+        if mode == "practical":
+            goal = practical.Goal(m, grid, alpha, max_updates)
             done = practical.fit(fitting, prop, goal, held=held, progress=report, random_state=random_state)
-        return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels)
-    plan = make_plan(fitting, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
-    made = theorem.fit(fitting, prop, plan, held=held, max_updates=max_updates, progress=report)
+            return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels)
+        plan = make_plan(fitting, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
+        made = theorem.fit(fitting, prop, plan, held=held, max_updates=max_updates, progress=report)
     return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels)
 
 

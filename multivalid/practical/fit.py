@@ -188,7 +188,7 @@ def _certify(
     alpha = goal.alpha if goal.alpha is not None else float((cells.mass * limit**2 * cells.steady).sum(axis=0).max())
     spent = goal.max_updates is not None and len(predictor.patches) >= goal.max_updates
     status = "converged" if error <= alpha else ("budget" if spent else "blocked")
-    facts = label_facts(prop, rows.labels)
+    facts = label_facts(prop, rows.labels, rows.weights)
     best = prop.score(prop.solve_points(rows.labels), rows.labels)
     heading = "Already multicalibrated as far as held-out rows can tell: nothing done." if untouched else ""
     return Certificate(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -50,7 +50,7 @@ def test_arguments(change: dict[str, Any], message: str) -> None:
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
 class TestFrames:
-    columns = {
+    columns: ClassVar[dict[str, list[Any]]] = {
         "y": [0.0, 1.0, 0.2, 0.9, 0.1, 0.8],
         "p": [0.5] * 6,
         "site": ["a", "b", "a", "b", "a", "b"],

@@ -67,7 +67,8 @@ class TestSameMoves:
     def test_theorem_rule(self, name: str) -> None:
         prop = PROPERTIES[name]
         made = [
-            compare(problem(seed), prop, grid_for(prop, 9), "theorem", threshold=3e-4, reach=0.02, least_drop=1e-6) for seed in range(3)
+            compare(problem(seed), prop, grid_for(prop, 9), "theorem", threshold=3e-4, reach=0.02, least_drop=1e-6)
+            for seed in range(3)
         ]
         assert sum(made) > 10, "the data should need many moves"
 

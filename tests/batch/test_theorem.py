@@ -36,7 +36,9 @@ def check_promises(data: Problem, prop: Any, fitted: mv.Calibration) -> None:
     assert made.potential.size == made.updates + 1 == len(fitted.patches) + 1
     assert made.potential[-1] == pytest.approx(np.average(prop.score(predictions, data.y), weights=data.w), abs=1e-10 * size)
     start = fitted.grid.points[fitted.grid.round(data.f)]
-    assert made.initial == made.potential[0] == pytest.approx(np.average(prop.score(start, data.y), weights=data.w), abs=1e-10 * size)
+    assert (
+        made.initial == made.potential[0] == pytest.approx(np.average(prop.score(start, data.y), weights=data.w), abs=1e-10 * size)
+    )
     if made.updates:
         assert (np.diff(made.potential) < 0).all()
         assert made.least_drop >= made.drop_bound * (1 - 1e-6) - 1e-14 * size
@@ -222,9 +224,7 @@ class TestEdges:
         )
         assert with_zeros.grid == without.grid
         assert with_zeros.patches == without.patches
-        np.testing.assert_array_equal(
-            with_zeros.predict(data.f, groups=data.groups), with_zeros.grid.points[with_zeros.levels]
-        )
+        np.testing.assert_array_equal(with_zeros.predict(data.f, groups=data.groups), with_zeros.grid.points[with_zeros.levels])
 
     def test_a_cell_of_rows_without_weight(self) -> None:
         for mode in ("theorem", "paper"):
@@ -241,5 +241,7 @@ class TestEdges:
         assert fitted.certificate.error <= 0.5
 
     def test_a_steeper_cell_than_assumed_is_noted(self) -> None:
-        made = mv.multicalibrate([0.5] * 9, [0.1] * 9, groups=[], property="median", mode="theorem", m=10, lipschitz=0.1).certificate
+        made = mv.multicalibrate(
+            [0.5] * 9, [0.1] * 9, groups=[], property="median", mode="theorem", m=10, lipschitz=0.1
+        ).certificate
         assert "steeper than the L = 0.1 assumed" in made.note
