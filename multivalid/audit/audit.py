@@ -178,7 +178,7 @@ def _assemble(rows: Rows, prop: Property, grid: Grid, sums: Array, solved: Array
         mean, prediction = np.where(filled, wv / weight, 0.0), np.where(filled, wp / weight, np.nan)
     mass = weight / rows.weights.sum()
     variance = inference.mean_variance(count, weight, mean, ww, wwv, wwvv)
-    steady = inference.steady_variance(count, weight, variance, ww)
+    steady = inference.steady_variance(count, weight, variance, ww, wwvv)
     statistic, p_value = inference.chi_square(mean, steady, count)
     gap = np.where(filled, prediction - solved, 0.0)
     group_weight = weight.sum(axis=0)
@@ -192,7 +192,7 @@ def _assemble(rows: Rows, prop: Property, grid: Grid, sums: Array, solved: Array
         "gamma_error": measures.l2(mass, gap),
         "l1": measures.l1(mass, mean),
         "linf": measures.linf(mass, mean),
-        "worst_level": grid.points[np.argmax(mass * mean**2, axis=0)],
+        "worst_level": np.where(group_weight > 0, grid.points[np.argmax(mass * mean**2, axis=0)], np.nan),
         "debiased": inference.debiased(mass, mean, variance, count),
         "chi2": statistic,
         "p_value": p_value,

@@ -6,6 +6,7 @@ Every function takes arrays of shape (levels, groups).
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import chdtrc  # the χ² tail; scipy.stats would take half a second to import
 
 from multivalid.properties.base import Array
 
@@ -30,17 +31,17 @@ def debiased(mass: Array, mean: Array, variance: Array, rows: Array) -> Array:
     return np.asarray(np.where(rows >= 2, mass * (mean**2 - variance), 0.0).sum(axis=0))
 
 
-def steady_variance(rows: Array, weight: Array, variance: Array, sum_ww: Array) -> Array:
+def steady_variance(rows: Array, weight: Array, variance: Array, sum_ww: Array, sum_wwvv: Array) -> Array:
     """Variance of the mean V of each cell, small cells drawn towards the population (group 0) at the same level.
 
-    The per-row variance of a cell is averaged with `PRIOR_ROWS` rows of the pooled one, and the population's own with that of all
-    levels together.
+    The per-row variance of a cell is averaged with `PRIOR_ROWS` rows of the pooled one, and the population's own with the mean square
+    of V over all rows: what the variance would be if nothing were off. So outcomes that never vary still have a scale, and
+    predictions that miss all of them by the same amount are found once there are enough rows.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = np.where(sum_ww > 0, weight**2 / sum_ww, 0.0)  # Kish: rows of equal weight that would be as good
     per_row = variance * effective
-    seen = rows[:, 0] >= 2
-    total = float(np.average(per_row[seen, 0], weights=rows[seen, 0])) if seen.any() else 0.0
+    total = float(sum_wwvv[:, 0].sum() / sum_ww[:, 0].sum())
     pooled = (rows[:, 0] * per_row[:, 0] + PRIOR_ROWS * total) / (rows[:, 0] + PRIOR_ROWS)
     steady = (rows * per_row + PRIOR_ROWS * pooled[:, None]) / (rows + PRIOR_ROWS)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -49,12 +50,10 @@ def steady_variance(rows: Array, weight: Array, variance: Array, sum_ww: Array) 
 
 def chi_square(mean: Array, variance: Array, rows: Array) -> tuple[Array, Array]:
     """Σ v²/variance over the non-empty cells of each group, and its p-value with as many degrees of freedom as cells."""
-    from scipy.stats import chi2  # scipy.stats is slow to import and only a test needs it
-
     used = (rows > 0) & (variance > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.where(used, mean**2 / variance, 0.0).sum(axis=0)
-    return np.asarray(statistic), np.asarray(np.where(used.any(axis=0), chi2.sf(statistic, np.maximum(used.sum(axis=0), 1)), 1.0))
+    return np.asarray(statistic), np.asarray(np.where(used.any(axis=0), chdtrc(np.maximum(used.sum(axis=0), 1), statistic), 1.0))
 
 
 def holm(p_value: Array) -> Array:

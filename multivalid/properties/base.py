@@ -22,6 +22,7 @@ from multivalid import validate
 from multivalid.errors import InputError
 
 Array = NDArray[np.float64]
+ROUNDING = 1e-14  # of the sum of absolute terms: a sum closer to zero than this is zero
 
 
 class Interval(NamedTuple):
@@ -127,11 +128,16 @@ class Property(ABC):
             middle = lo + (hi - lo) / 2
             if np.all((middle <= lo) | (middle >= hi)):
                 break
-            value = np.add.reduceat(weights * self.identify(np.repeat(middle, sizes), labels), starts)
-            enough = value >= 0
+            enough = self._reached(middle, labels, weights, starts, sizes)
             hi, lo = np.where(enough, middle, hi), np.where(enough, lo, middle)
-        at_lo = np.add.reduceat(weights * self.identify(np.repeat(lo, sizes), labels), starts)
-        return np.where(at_lo >= 0, lo, hi)
+        return np.where(self._reached(lo, labels, weights, starts, sizes), lo, hi)
+
+    def _reached(
+        self, at: Array, labels: Array, weights: Array, starts: NDArray[np.intp], sizes: NDArray[np.intp]
+    ) -> NDArray[np.bool_]:
+        """Whether ΣwV of each law is zero or above; up to rounding, or an interval of zeros would be left at a random point."""
+        terms = weights * self.identify(np.repeat(at, sizes), labels)
+        return np.asarray(np.add.reduceat(terms, starts) >= -ROUNDING * np.add.reduceat(np.abs(terms), starts))
 
     def solve_points(self, labels: Array) -> Array:
         """Γ of a law that sits on one label, for each label: the prediction that scores best if the label is certain."""
@@ -166,7 +172,10 @@ class Property(ABC):
 
     @property
     def shift_invariant(self) -> bool:
-        """Whether V(γ + c, y + c) = V(γ, y): sums may then be taken about any origin, which saves digits."""
+        """Whether V(γ + c, y + c) = V(γ, y): sums may then be taken about any origin, which saves digits.
+
+        S may change by an amount that depends on the label alone.
+        """
         return False
 
     # ---- shared help -------------------------------------------------------------------------------------------

@@ -65,6 +65,10 @@ class Ratio(Property):
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         a, b = self._parts(np.linspace(lo, hi, MESH))
         kept = b > 0  # the denominator may touch zero at the edge of the label range
+        if not kept.any():
+            raise InputError(
+                f"the denominator of {self!r} is nowhere positive for labels in [{lo:g}, {hi:g}]; choose other labels."
+            )
         ratio = a[kept] / b[kept]
         ends = Interval(float(ratio.min()), float(ratio.max()))
         most = float(b.max())
