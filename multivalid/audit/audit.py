@@ -12,10 +12,11 @@ from multivalid.atoms.frames import from_columns
 from multivalid.atoms.select import Rows
 from multivalid.audit import inference, measures
 from multivalid.audit.cells import tabulate
-from multivalid.audit.solve import cell_values, group_values
+from multivalid.audit.solve import cell_values, from_moments, group_values
 from multivalid.audit.text import verdict_line, worst_table
 from multivalid.errors import InputError
 from multivalid.grid import Grid
+from multivalid.groups.membership import Bits
 from multivalid.properties import Property, parse
 from multivalid.properties.base import Array
 
@@ -37,6 +38,17 @@ class Cell(NamedTuple):
     error: float
 
 
+class CellSums(NamedTuple):
+    """Sums over the rows of every (level, group): rows with weight, w, wV, w², w²V², w·prediction."""
+
+    rows: Array
+    weight: Array
+    wv: Array
+    ww: Array
+    wwvv: Array
+    wp: Array
+
+
 class Audit:
     """What `audit` found.
 
@@ -45,8 +57,8 @@ class Audit:
     error : float
         The largest V-error of any group.
     table : dict of arrays
-        One row per group: name, rows, weight, error (V-form), gamma_error, l1, linf, worst_level, debiased, chi2, p_value, p_adjusted,
-        prediction (mean), value (Γ of the group's labels).
+        One row per group: name, rows, weight, error (V-form), gamma_error, l1, linf, worst_level, debiased, chi2 with its degrees of
+        freedom dof, p_value, p_adjusted, prediction (mean), value (Γ of the group's labels).
     cells : dict of arrays
         One row per non-empty (group, level): group, level, rows, weight, prediction, value, identification (mean V), standard_error,
         error (p·v²).
@@ -123,7 +135,8 @@ def audit(
     Notes
     -----
     With p the mass of a cell (group, level) and v its mean V, a group's error is Σ p·v². The debiased error subtracts from each v² the
-    variance of v, so that pure noise averages to zero. The test compares Σ v²/variance with χ²; Holm's correction covers all groups.
+    variance of v, so that pure noise averages to zero. The test compares the error with the law that noise alone would give it, a
+    multiple of χ² (`chi2` and `dof`); Holm's correction covers all groups. Rows are taken as independent.
 
     Examples
     --------
@@ -150,9 +163,11 @@ def audit_rows(rows: Rows, prop: Property, grid: Grid | None = None) -> Audit:
         raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
     grid.check(rows.predictions)
     level = grid.round(rows.predictions)
-    sums = tabulate(rows.membership.by_row(), level, _row_sums(rows, prop), len(grid), rows.membership.groups)
-    solved = cell_values(prop, rows.labels, rows.weights, level, rows.membership, len(grid))
-    return _assemble(rows, prop, grid, sums, solved)
+    v = _identify(rows, prop)
+    by_row = rows.membership.by_row()
+    cells = _sums(rows, v, by_row, level, len(grid))
+    solved, values = _solve(rows, prop, by_row, level, len(grid))
+    return _assemble(rows, prop, grid, cells, solved, values, inference.kurtosis(rows.weights, v))
 
 
 def default_grid(predictions: Array, weights: Array) -> Grid:
@@ -165,21 +180,52 @@ def default_grid(predictions: Array, weights: Array) -> Grid:
     return Grid.quantile(predictions, DEFAULT_LEVELS, weights)
 
 
-def _row_sums(rows: Rows, prop: Property) -> Array:
-    """Per row: 1 (0 without weight), w, wV, w², w²V, w²V², w·prediction; what every column of the report is made of."""
-    w, v = rows.weights, prop.identify(rows.predictions, rows.labels)
-    return np.stack([w > 0, w, w * v, w * w, w * w * v, w * w * v * v, w * rows.predictions], axis=1)
+def _identify(rows: Rows, prop: Property) -> Array:
+    with np.errstate(all="ignore"):
+        v = prop.identify(rows.predictions, rows.labels)
+    bad = np.flatnonzero(~np.isfinite(v))
+    if bad.size:
+        raise InputError(
+            f"y_pred is too far out for {prop!r}: {bad.size} predictions give no finite identification, the first at row {bad[0]} "
+            f"({rows.predictions[bad[0]]:g}); rescale labels and predictions."
+        )
+    return v
 
 
-def _assemble(rows: Rows, prop: Property, grid: Grid, sums: Array, solved: Array) -> Audit:
-    count, weight, wv, ww, wwv, wwvv, wp = np.moveaxis(sums, 2, 0)
+def _sums(rows: Rows, v: Array, by_row: Bits, level: NDArray[np.intp], levels: int) -> CellSums:
+    w = rows.weights
+    columns = [w * v, (w * v) ** 2, w * rows.predictions, (w > 0).astype(np.float64)]
+    plain = bool((w == 1).all())  # weights of one: rows, weight and squared weight are the same sum
+    if not plain:
+        columns += [w, w * w]
+    table = tabulate(by_row, level, np.stack(columns, axis=1), levels, rows.membership.groups)
+    wv, wwvv, wp, count, *others = np.moveaxis(table, 2, 0)
+    weight, ww = (count, count) if plain else others
+    return CellSums(count, weight, wv, ww, wwvv, wp)
+
+
+def _solve(rows: Rows, prop: Property, by_row: Bits, level: NDArray[np.intp], levels: int) -> tuple[Array, Array]:
+    """Γ of every (level, group) and of every group."""
+    moments = prop.moments(rows.labels[:0])
+    if moments is None or prop.solve_moments(np.ones((1, moments.shape[1]))) is None:
+        solved = cell_values(prop, rows.labels, rows.weights, level, rows.membership, levels)
+        return solved, group_values(prop, rows.labels, rows.weights, rows.membership)
+    full = prop.moments(rows.labels)
+    assert full is not None
+    sums = tabulate(by_row, level, full * rows.weights[:, None], levels, rows.membership.groups)
+    return from_moments(prop, sums), from_moments(prop, sums.sum(axis=0))
+
+
+def _assemble(rows: Rows, prop: Property, grid: Grid, cell: CellSums, solved: Array, values: Array, kurt: float) -> Audit:
+    count, weight, wv, ww, wwvv, wp = cell
     filled = weight > 0
     with np.errstate(divide="ignore", invalid="ignore"):
         mean, prediction = np.where(filled, wv / weight, 0.0), np.where(filled, wp / weight, np.nan)
     mass = weight / rows.weights.sum()
-    variance = inference.mean_variance(count, weight, mean, ww, wwv, wwvv)
-    steady = inference.steady_variance(count, weight, variance, ww, wwvv)
-    statistic, p_value = inference.chi_square(mean, steady, count)
+    variance = inference.mean_variance(count, weight, mean, ww, wwvv)
+    effective = inference.effective_rows(weight, ww)
+    steady = inference.steady_variance(effective, variance, float(wwvv[:, 0].sum() / ww[:, 0].sum()), kurt)
+    test = inference.chi_square(mass, mean, steady, effective, kurt)
     gap = np.where(filled, prediction - solved, 0.0)
     group_weight = weight.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -194,11 +240,12 @@ def _assemble(rows: Rows, prop: Property, grid: Grid, sums: Array, solved: Array
         "linf": measures.linf(mass, mean),
         "worst_level": np.where(group_weight > 0, grid.points[np.argmax(mass * mean**2, axis=0)], np.nan),
         "debiased": inference.debiased(mass, mean, variance, count),
-        "chi2": statistic,
-        "p_value": p_value,
-        "p_adjusted": inference.holm(p_value),
+        "chi2": test.statistic,
+        "dof": test.freedom,
+        "p_value": test.p_value,
+        "p_adjusted": inference.holm(test.p_value),
         "prediction": group_prediction,
-        "value": group_values(prop, rows.labels, rows.weights, rows.membership),
+        "value": values,
     }
     level, group = np.nonzero(filled)
     at = (level, group)

@@ -166,6 +166,10 @@ class Property(ABC):
         """V and S on a grid in terms of the moments; None exactly when `moments` is None."""
         return None
 
+    def solve_moments(self, means: Array) -> Array | None:
+        """Γ of laws given by the means of their moments (laws, K); None where V breaks at labels, so that means do not decide Γ."""
+        return None
+
     def score_constant(self, labels: Array) -> Array:
         """κ(y), the part of the score that no prediction changes."""
         return np.zeros_like(labels)

@@ -68,6 +68,9 @@ class Entropic(Property):
         one, nil, e, t = np.ones_like(points), np.zeros_like(points), np.exp(self.theta * points), self.theta
         return one_piece(np.stack([e / t, -one / t], axis=1), np.stack([e / t**2 + nil, -points / t], axis=1))
 
+    def solve_moments(self, means: Array) -> Array:
+        return np.asarray(np.log(means[:, 1]) / self.theta)
+
     @property
     def spec(self) -> str:
         return f"entropic:{self.theta!r}"
