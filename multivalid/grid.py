@@ -121,7 +121,9 @@ class Grid:
     @cached_property
     def boundaries(self) -> Array:
         """The m − 1 values where rounding changes from one point to the next."""
-        return np.asarray(self.points[:-1] + np.diff(self.points) / 2)
+        lower, upper = self.points[:-1], self.points[1:]
+        # Between neighbouring doubles the middle can round up to the upper point, which would then round down to the lower one.
+        return np.minimum(lower + (upper - lower) / 2, np.nextafter(upper, lower))
 
     def round(self, values: ArrayLike) -> NDArray[np.intp]:
         """Index of the nearest point; a value half way goes down.

@@ -61,8 +61,8 @@ def test_no_value_is_farther_than_promised(lo, width, m):
     values = lo + width * np.linspace(0, 1, 301)
     for grid in (mv.Grid.uniform(lo, lo + width, m), mv.Grid.closed(lo, lo + width, m), mv.Grid.paper(m, lo, lo + width)):
         away = np.abs(grid.points[grid.round(values)] - values).max()
-        assert away <= max(grid.gap / 2, grid.edge) * (1 + 1e-9)
-        assert grid.gap <= width / (m - 1) * (1 + 1e-9)
+        assert away <= max(grid.gap / 2, grid.edge) + 1e-12 * (abs(lo) + width)
+        assert grid.gap <= width / (m - 1) + 1e-12 * (abs(lo) + width)
 
 
 def test_label_bins_are_right_closed():

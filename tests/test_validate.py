@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -49,7 +47,7 @@ def test_columns_of_a_pair():
         validate.columns(np.ones((0, 2)), "y_pred", 2)
 
 
-@pytest.mark.parametrize("value", ["0.5", b"1", None, True, np.bool_(True), [0.5], np.array(0.5), 1j, Decimal("0.5"), 10**400])
+@pytest.mark.parametrize("value", ["0.5", b"1", None, True, np.bool_(True), [0.5], np.array(0.5), 1j, 10**400])
 def test_not_a_number(value):
     with pytest.raises(InputError, match="tau must be a number, got"):
         validate.fraction(value, "tau")

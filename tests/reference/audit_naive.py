@@ -11,7 +11,7 @@ from scipy.stats import chi2
 def level_of(prediction: float, points: list[float]) -> int:
     """The nearest point, the lower one when two are as near: the first point whose midpoint with the next is not below."""
     for j in range(len(points) - 1):
-        if prediction <= points[j] + (points[j + 1] - points[j]) / 2:
+        if prediction < points[j + 1] and prediction <= points[j] + (points[j + 1] - points[j]) / 2:
             return j
     return len(points) - 1
 
