@@ -11,7 +11,9 @@ import multivalid as mv
 from multivalid.errors import InputError, MultivalidError, PredicateError
 
 GOOD = {"y_true": [0.0, 1.0, 1.0, 0.0], "y_pred": [0.2, 0.8, 0.6, 0.4], "groups": []}
-FRAME = pd.DataFrame({"outcome": [0.0, 1.0, 1.0, 0.0], "score": [0.2, 0.8, 0.6, 0.4], "region": ["n", "s", "n", "s"], "age": [1, 2, 3, 4]})
+FRAME = pd.DataFrame(
+    {"outcome": [0.0, 1.0, 1.0, 0.0], "score": [0.2, 0.8, 0.6, 0.4], "region": ["n", "s", "n", "s"], "age": [1, 2, 3, 4]}
+)
 NAN, INF = np.nan, np.inf
 
 CASES = {
@@ -38,7 +40,7 @@ CASES = {
         r"y_true must lie in \[-300, 300\] for Entropic\(theta=1.0\): 1 values do not, the first at row 2 \(900\); rescale",
     ),
     "denominator not positive": ({"property": "ratio:2:1"}, r"y_true must keep the denominator .* positive: 2 labels .* row 0"),
-    "prediction beyond exp": ({"y_pred": [0.1, 0.2, 0.3, 5e3], "property": "entropic:1"}, r"y_pred is too far out .* row 3 \(5000\); rescale"),
+    "prediction beyond exp": ({"y_pred": [0.1, 0.2, 0.3, 5e3], "property": "entropic:1"}, r"y_pred is too far .* row 3 \(5000\); rescale"),
     "prediction outside the grid": (
         {"grid": mv.Grid.uniform(0, 0.5, 5)},
         r"y_pred must lie in the grid's range \[0, 0.5\]: 2 values do not, the first at row 1 \(0.8\); give a grid that covers",
@@ -53,7 +55,7 @@ CASES = {
     "column of text": ({"y_true": "region", "data": FRAME}, r"y_true='region' must hold numbers, but the column has type String"),
     "nulls in a column": ({"y_true": "a", "data": pl.DataFrame({"a": [1, None, 0, 1]})}, r"y_true='a' has 1 missing values.* row 1; drop"),
     "name without data": ({"y_true": "outcome"}, r"y_true='outcome' is the name of a column, but data=None; pass the frame as data="),
-    "object array": ({"y_true": np.array([0, 1, "x", None], dtype=object)}, r"y_true must hold numbers, got values of type object; convert"),
+    "object array": ({"y_true": np.array([0, 1, "x", None], dtype=object)}, r"y_true must hold numbers, got .* object; convert"),
     "strings": ({"y_pred": ["0.1", "0.2", "0.3", "0.4"]}, r"y_pred must hold numbers, got values of type <U3; convert"),
     "complex": ({"y_pred": [1j, 2, 3, 4]}, r"y_pred must hold numbers, got values of type complex128"),
     "dates": ({"y_true": np.array(["2020-01-01"] * 4, dtype="datetime64[D]")}, r"y_true must hold numbers, got values of type datetime64"),
@@ -79,7 +81,9 @@ def test_multicalibrate_refuses_the_same(name):
         mv.multicalibrate(arguments.pop("y_true"), arguments.pop("y_pred"), mode="theorem", m=5, **arguments)
 
 
-@pytest.mark.parametrize("text", ["age >", "age >= 2 and", "__import__('os')", "age.real > 1", "age[0] > 1", "(lambda: 1)()", "age = 2"])
+@pytest.mark.parametrize(
+    "text", ["age >", "age >= 2 and", "__import__('os')", "age.real > 1", "age[0] > 1", "(lambda: 1)()", "age = 2"]
+)
 def test_a_bad_predicate_points_at_the_place(text):
     with pytest.raises(PredicateError, match=r"\^|column \d+"):
         mv.audit("outcome", "score", data=FRAME, groups=[text])

@@ -40,7 +40,9 @@ def test_points(grid, points, gap, edge):
 
 def test_half_way_goes_down_and_ends_are_kept():
     grid = mv.Grid([0.0, 1.0, 3.0])
-    np.testing.assert_array_equal(grid.round([-5, 0, 0.5, np.nextafter(0.5, 1), 1, 2, np.nextafter(2, 3), 9]), [0, 0, 0, 1, 1, 1, 2, 2])
+    np.testing.assert_array_equal(
+        grid.round([-5, 0, 0.5, np.nextafter(0.5, 1), 1, 2, np.nextafter(2, 3), 9]), [0, 0, 0, 1, 1, 1, 2, 2]
+    )
     assert grid.round(0.5) == 0
 
 
@@ -102,7 +104,10 @@ def test_a_grid_is_a_value():
         (lambda: mv.Grid.closed(0, 1, 1), "m must be a whole number of at least 2, got 1"),
         (lambda: mv.Grid.paper(True), "m must be a whole number"),
         (lambda: mv.Grid.quantile([1, 2], 2, [-1, 1]), "sample_weight must not be negative"),
-        (lambda: mv.Grid.uniform(0, 1, 3).check(np.array([0.5, 2.0])), r"range \[0, 1\]: 1 values do not, the first at row 1 \(2\); give"),
+        (
+            lambda: mv.Grid.uniform(0, 1, 3).check(np.array([0.5, 2.0])),
+            r"range \[0, 1\]: 1 values do not, the first at row 1 \(2\); give",
+        ),
     ],
 )
 def test_bad_grids(build, message):

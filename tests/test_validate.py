@@ -39,7 +39,9 @@ def test_weights_default_to_one():
 
 def test_columns_of_a_pair():
     np.testing.assert_array_equal(validate.columns([[1, 2], [3, 4]], "y_pred", 2), [[1, 2], [3, 4]])
-    with pytest.raises(InputError, match=r"y_pred must have 2 columns, one per coordinate of the property, got an array of shape \(2, 3\)"):
+    with pytest.raises(
+        InputError, match=r"y_pred must have 2 columns, one per coordinate of the property, got an array of shape \(2, 3\)"
+    ):
         validate.columns(np.ones((2, 3)), "y_pred", 2)
     with pytest.raises(InputError, match="y_pred has 1 missing or infinite values, the first at row 1"):
         validate.columns([[1, 2], [3, np.inf]], "y_pred", 2)
@@ -68,7 +70,12 @@ def test_numbers_of_every_kind():
 
 @pytest.mark.parametrize(
     ("values", "message"),
-    [((1, 1), "low < high, got"), ((0, 1, 2), "must be a pair"), (5, "must be a pair"), (("a", "b"), r"range\[0\] must be a number")],
+    [
+        ((1, 1), "low < high, got"),
+        ((0, 1, 2), "must be a pair"),
+        (5, "must be a pair"),
+        (("a", "b"), r"range\[0\] must be a number"),
+    ],
 )
 def test_bad_ends(values, message):
     with pytest.raises(InputError, match=message):

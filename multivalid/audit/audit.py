@@ -13,6 +13,7 @@ from multivalid.atoms.select import Rows
 from multivalid.audit import inference, measures
 from multivalid.audit.cells import tabulate
 from multivalid.audit.solve import cell_values, from_moments, group_values
+from multivalid.audit.statistics import CellStatistics
 from multivalid.audit.text import verdict_line, worst_table
 from multivalid.errors import InputError
 from multivalid.grid import Grid
@@ -38,17 +39,6 @@ class Cell(NamedTuple):
     error: float
 
 
-class CellSums(NamedTuple):
-    """Sums over the rows of every (level, group): rows with weight, w, wV, w², w²V², w·prediction."""
-
-    rows: Array
-    weight: Array
-    wv: Array
-    ww: Array
-    wwvv: Array
-    wp: Array
-
-
 class Audit:
     """What `audit` found.
 
@@ -64,6 +54,15 @@ class Audit:
         error (p·v²).
     verdict : str
         One line for a person.
+
+    Examples
+    --------
+    >>> from multivalid import audit
+    >>> found = audit([0, 1, 1, 1], [0.5, 0.5, 0.5, 0.5], groups=[])
+    >>> found.error
+    0.0625
+    >>> found.worst(1)[0].identification
+    -0.25
     """
 
     def __init__(
@@ -163,11 +162,10 @@ def audit_rows(rows: Rows, prop: Property, grid: Grid | None = None) -> Audit:
         raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
     grid.check(rows.predictions)
     level = grid.round(rows.predictions)
-    v = _identify(rows, prop)
     by_row = rows.membership.by_row()
-    cells = _sums(rows, v, by_row, level, len(grid))
+    cells = CellStatistics.of(rows, prop, grid, level, by_row)
     solved, values = _solve(rows, prop, by_row, level, len(grid))
-    return _assemble(rows, prop, grid, cells, solved, values, inference.kurtosis(rows.weights, v))
+    return _assemble(rows, prop, grid, cells, solved, values)
 
 
 def default_grid(predictions: Array, weights: Array) -> Grid:
@@ -178,30 +176,6 @@ def default_grid(predictions: Array, weights: Array) -> Grid:
     if distinct[0] >= 0 and distinct[-1] <= 1:
         return Grid.uniform(0, 1, DEFAULT_LEVELS)
     return Grid.quantile(predictions, DEFAULT_LEVELS, weights)
-
-
-def _identify(rows: Rows, prop: Property) -> Array:
-    with np.errstate(all="ignore"):
-        v = prop.identify(rows.predictions, rows.labels)
-    bad = np.flatnonzero(~np.isfinite(v))
-    if bad.size:
-        raise InputError(
-            f"y_pred is too far out for {prop!r}: {bad.size} predictions give no finite identification, the first at row {bad[0]} "
-            f"({rows.predictions[bad[0]]:g}); rescale labels and predictions."
-        )
-    return v
-
-
-def _sums(rows: Rows, v: Array, by_row: Bits, level: NDArray[np.intp], levels: int) -> CellSums:
-    w = rows.weights
-    columns = [w * v, (w * v) ** 2, w * rows.predictions, (w > 0).astype(np.float64)]
-    plain = bool((w == 1).all())  # weights of one: rows, weight and squared weight are the same sum
-    if not plain:
-        columns += [w, w * w]
-    table = tabulate(by_row, level, np.stack(columns, axis=1), levels, rows.membership.groups)
-    wv, wwvv, wp, count, *others = np.moveaxis(table, 2, 0)
-    weight, ww = (count, count) if plain else others
-    return CellSums(count, weight, wv, ww, wwvv, wp)
 
 
 def _solve(rows: Rows, prop: Property, by_row: Bits, level: NDArray[np.intp], levels: int) -> tuple[Array, Array]:
@@ -216,30 +190,25 @@ def _solve(rows: Rows, prop: Property, by_row: Bits, level: NDArray[np.intp], le
     return from_moments(prop, sums), from_moments(prop, sums.sum(axis=0))
 
 
-def _assemble(rows: Rows, prop: Property, grid: Grid, cell: CellSums, solved: Array, values: Array, kurt: float) -> Audit:
-    count, weight, wv, ww, wwvv, wp = cell
-    filled = weight > 0
+def _assemble(rows: Rows, prop: Property, grid: Grid, cell: CellStatistics, solved: Array, values: Array) -> Audit:
+    mass, mean = cell.mass, cell.mean
+    share = mass * mean**2
+    filled = cell.weight > 0
+    gap = np.where(filled, cell.prediction - solved, 0.0)
+    group_weight = cell.weight.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean, prediction = np.where(filled, wv / weight, 0.0), np.where(filled, wp / weight, np.nan)
-    mass = weight / rows.weights.sum()
-    variance = inference.mean_variance(count, weight, mean, ww, wwvv)
-    effective = inference.effective_rows(weight, ww)
-    steady = inference.steady_variance(effective, variance, float(wwvv[:, 0].sum() / ww[:, 0].sum()), kurt)
-    test = inference.chi_square(mass, mean, steady, effective, kurt)
-    gap = np.where(filled, prediction - solved, 0.0)
-    group_weight = weight.sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        group_prediction = wp.sum(axis=0) / group_weight
+        group_prediction = np.where(filled, cell.weight * cell.prediction, 0.0).sum(axis=0) / group_weight
+    test = inference.chi_square(mass, mean, cell.steady, cell.effective, cell.kurtosis)
     table: dict[str, NDArray[Any]] = {
         "name": np.array(rows.groups.names),
-        "rows": count.sum(axis=0).astype(np.int64),
+        "rows": cell.rows.sum(axis=0).astype(np.int64),
         "weight": group_weight,
-        "error": measures.l2(mass, mean),
+        "error": cell.errors,
         "gamma_error": measures.l2(mass, gap),
         "l1": measures.l1(mass, mean),
         "linf": measures.linf(mass, mean),
-        "worst_level": np.where(group_weight > 0, grid.points[np.argmax(mass * mean**2, axis=0)], np.nan),
-        "debiased": inference.debiased(mass, mean, variance, count),
+        "worst_level": np.where(group_weight > 0, grid.points[np.argmax(share, axis=0)], np.nan),
+        "debiased": inference.debiased(mass, mean, cell.variance, cell.rows),
         "chi2": test.statistic,
         "dof": test.freedom,
         "p_value": test.p_value,
@@ -247,17 +216,16 @@ def _assemble(rows: Rows, prop: Property, grid: Grid, cell: CellSums, solved: Ar
         "prediction": group_prediction,
         "value": values,
     }
-    level, group = np.nonzero(filled)
-    at = (level, group)
+    level, group = at = np.nonzero(filled)
     cells: dict[str, NDArray[Any]] = {
         "group": table["name"][group],
         "level": grid.points[level],
-        "rows": count[at].astype(np.int64),
-        "weight": weight[at],
-        "prediction": prediction[at],
+        "rows": cell.rows[at].astype(np.int64),
+        "weight": cell.weight[at],
+        "prediction": cell.prediction[at],
         "value": solved[at],
         "identification": mean[at],
-        "standard_error": np.sqrt(steady[at]),
-        "error": (mass * mean**2)[at],
+        "standard_error": np.sqrt(cell.steady[at]),
+        "error": share[at],
     }
     return Audit(prop, grid, table, cells, rows)

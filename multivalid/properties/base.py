@@ -97,6 +97,16 @@ class Property(ABC):
     """A property of a label distribution that can be identified and scored.
 
     Subclasses are small frozen dataclasses: equal parameters make equal properties, and `repr` reads back.
+
+    Examples
+    --------
+    >>> from multivalid import Expectile
+    >>> prop = Expectile(0.8)
+    >>> value = prop.solve([0.0, 1.0, 5.0])  # Γ of three equally likely labels
+    >>> bool(abs(prop.identify(value, [0.0, 1.0, 5.0]).mean()) < 1e-12)  # mean V vanishes at Γ
+    True
+    >>> bool(prop.score(value, [0.0, 1.0, 5.0]).mean() < prop.score(value + 0.1, [0.0, 1.0, 5.0]).mean())  # and Γ scores best
+    True
     """
 
     # ---- the three verbs -------------------------------------------------------------------------------------

@@ -11,7 +11,9 @@ import multivalid as mv
 from multivalid.atoms import frames, select
 from multivalid.errors import InputError
 
-DATA = pd.DataFrame({"y": [0.0, 1, 1], "p": [0.2, 0.9, 0.4], "q": [0.1, 0.1, 0.2], "w": [1, 2, 0], "sex": ["f", "m", "f"]}, index=[4, 4, 1])
+DATA = pd.DataFrame(
+    {"y": [0.0, 1, 1], "p": [0.2, 0.9, 0.4], "q": [0.1, 0.1, 0.2], "w": [1, 2, 0], "sex": ["f", "m", "f"]}, index=[4, 4, 1]
+)
 
 
 def test_names_and_arrays_agree():
@@ -43,7 +45,7 @@ def test_fitted_groups_on_other_rows():
     rows = select.rows("y", "p", groups=fitted, data=other)
     np.testing.assert_array_equal([rows.membership.mask(g) for g in range(3)], [[True, True], [False, False], [False, True]])
     assert select.membership_of(fitted, data=None, groups=rows.membership, rows=2) is rows.membership
-    with pytest.raises(InputError, match="groups has 3 groups and 2 rows, expected 3 .* and 5"):
+    with pytest.raises(InputError, match=r"groups has 3 groups and 2 rows, expected 3 .* and 5"):
         select.membership_of(fitted, data=None, groups=rows.membership, rows=5)
 
 

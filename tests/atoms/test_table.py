@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -63,7 +65,7 @@ def test_entries_are_sorted_and_offsets_find_them():
 def test_merge_equals_one_pass(cuts):
     data = rows()
     whole, _ = build(*data, 9)
-    a, b, c = (build(*part(data, start, stop), 9)[0] for start, stop in zip(cuts, cuts[1:], strict=False))
+    a, b, c = (build(*part(data, start, stop), 9)[0] for start, stop in pairwise(cuts))
     orders = [a.merge(b).merge(c), a.merge(b.merge(c)), c.merge(a).merge(b), b.merge(c.merge(a))]
     for merged in orders:
         assert as_dict(merged) == as_dict(whole)

@@ -41,7 +41,9 @@ def test_frames_agree():
             "pyarrow": pa.Table.from_pandas(data),
         }.items()
     }
-    arrays = mv.audit(data.y.to_numpy(), list(data.score), data=data, groups=GROUPS, sample_weight=pl.Series(data.weight.to_numpy()))
+    arrays = mv.audit(
+        data.y.to_numpy(), list(data.score), data=data, groups=GROUPS, sample_weight=pl.Series(data.weight.to_numpy())
+    )
     for found in [*audits.values(), arrays]:
         assert list(found.table["name"]) == list(audits["pandas"].table["name"])
         for name, column in audits["pandas"].table.items():

@@ -39,7 +39,9 @@ def compare(found: mv.Audit, table: list, cells: list, scale: float, tolerance: 
     for name in ("level", "rows", "weight", "prediction", "value", "error"):
         got, want = found.cells[name][order], np.array([cell[name] for cell in cells])
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * scale ** unit.get(name, 0), err_msg=name)
-    np.testing.assert_allclose(found.cells["identification"][order], [c["mean"] for c in cells], rtol=tolerance, atol=tolerance * scale)
+    np.testing.assert_allclose(
+        found.cells["identification"][order], [c["mean"] for c in cells], rtol=tolerance, atol=tolerance * scale
+    )
     np.testing.assert_allclose(found.cells["standard_error"][order], [c["steady"] ** 0.5 for c in cells], rtol=1e-9)
     assert [names.index(found.cells["group"][i]) for i in order] == [cell["group"] for cell in cells]
 

@@ -129,7 +129,7 @@ def test_parameters(build, message):
 
 
 def test_labels_outside_the_domain():
-    with pytest.raises(InputError, match=r"y_true must lie in \[-300, 300\] for Entropic\(theta=1.0\): 1 values do not, the first at row 2"):
+    with pytest.raises(InputError, match=r"y_true must lie in \[-300, 300\] for Entropic\(theta=1.0\): 1 values .* row 2"):
         mv.Entropic(1).check_labels(np.array([0.0, 1, 301]))
-    with pytest.raises(InputError, match=r"labels must keep the denominator of Ratio\(2, 1\) positive: 2 labels do not, the first at row 1"):
+    with pytest.raises(InputError, match=r"labels must keep the denominator of Ratio\(2, 1\) positive: 2 labels .* row 1"):
         mv.Ratio(2, 1).solve([1.0, 0.0, -1.0])
