@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -37,7 +38,7 @@ def predicting_levels(frame: Frame, groups: FittedGroups, grid: Grid, moves: Mov
             f"the rows show over {MOST_PATTERNS:,} combinations of groups and level, too many for a table to join with; "
             f"predict on parts of the data, or collect it."
         )
-    table = {name: np.asarray(seen[name].to_numpy(), dtype=np.int64) for name in names}
+    table: dict[str, NDArray[Any]] = {name: np.asarray(seen[name].to_numpy(), dtype=np.int64) for name in names}
     *members, level = digits.unpack(list(table.values()))
     dense = np.stack(members, axis=1) == 1 if members else np.zeros((len(seen), 0), dtype=bool)
     table["__mv_value"] = moves(dense, level)

@@ -35,13 +35,13 @@ class Laws:
 
 
 def cells(rows: LazyRows, prop: Property, grid: Grid) -> Grouped:
-    """Per (groups, level): 1 (0 without weight), w, wV, w², w²V, w²V², w·prediction, then w·t_1, w·t_2, …"""
+    """Per (groups, level): 1 (0 without weight), w, wV, w², w²V², w·prediction, w²V⁴, wS, then w·t_1, w·t_2, …"""
     y, p, w = nw.col(LABEL), nw.col(PREDICTION), nw.col(WEIGHT)
     symbol = symbols(prop)
-    v = symbol.identify(p, y)
-    terms = [(w > 0).cast(nw.Float64), w, w * v, w * w, w * w * v, w * w * v * v, w * p]
-    moments = [w * t for t in symbol.moments(y)] if symbol.solve is not None else []
-    return rows.grouped([(place(p, grid.boundaries), len(grid))], [*terms, *moments])
+    wv = w * symbol.identify(p, y)
+    moments = [w * t for t in symbol.moments(y)]
+    terms = [(w > 0).cast(nw.Float64), w, wv, w * w, wv * wv, w * p, wv * wv * symbol.identify(p, y) * symbol.identify(p, y)]
+    return rows.grouped([(place(p, grid.boundaries), len(grid))], [*terms, w * symbol.score(p, y), *moments])
 
 
 def laws(rows: LazyRows, grid: Grid) -> Laws:

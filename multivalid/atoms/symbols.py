@@ -27,7 +27,6 @@ from multivalid.properties import (
     Quantile,
     Ratio,
 )
-from multivalid.properties.base import Array
 
 Number = nw.Expr | float
 
@@ -40,18 +39,18 @@ class Symbols:
     ----------
     moments : label → t_1(y), t_2(y), … (t_0 = 1 is left out)
     identify : (prediction, label) → V
+    score : (prediction, label) → S
     best : label → S at the prediction that scores best when the label is certain
     constant : (label, origin) → the part of the score that no prediction changes, sums being taken about `origin`
-    solve : Γ from Σw·t_k of shape (…, K), for properties that need no more of the labels; None where order matters
     monotone : whether V is monotone in the label, so that |V| is largest at the ends of the label range
     positive : label → a number that must be positive, None where every label is fine
     """
 
     moments: Callable[[nw.Expr], list[nw.Expr]]
     identify: Callable[[Any, Any], nw.Expr]
+    score: Callable[[Any, Any], nw.Expr]
     best: Callable[[nw.Expr], Number] = lambda y: 0.0
     constant: Callable[[nw.Expr, float], Number] = lambda y, origin: 0.0
-    solve: Callable[[Array], Array] | None = None
     monotone: bool = True
     positive: Callable[[nw.Expr], nw.Expr] | None = None
 
@@ -65,26 +64,27 @@ def symbols(prop: Property) -> Symbols:
     True
     >>> symbols(Property.from_identification(lambda g, y: g - y))
     Traceback (most recent call last):
-    multivalid.errors.InputError: UserProperty(<lambda>) cannot be computed ...
+    multivalid.errors.InputError: <property '<lambda>'> cannot be computed where the rows live: it has no moments that an engine could add up. Collect
+    the rows into memory (or a random sample of them) and pass that frame as data=.
     """
     match prop:
         case Mean():
             return _expectation(lambda y: y, monotone=True)
-        case Moment(g=int(k)):
+        case Moment(g=int() as k):
             return _expectation(lambda y: power(y, k), monotone=False)
         case EventProbability(lo=lo, hi=hi):
             return _expectation(lambda y: ((y >= lo) & (y <= hi)).cast(nw.Float64), monotone=False)
         case Quantile(tau=tau):
             return _quantile(tau)
         case Expectile(tau=tau):
-            return Symbols(lambda y: [y, y * y], lambda g, y: _side(g, y, 2 * (1 - tau), 2 * tau) * (g - y))
+            return _expectile(tau)
         case Huber(k=k):
-            return Symbols(lambda y: [y, y * y], lambda g, y: _clip(g - y, k))
+            return _huber(k)
         case LpQuantile(p=p, tau=tau) if prop.moments(np.zeros(1)) is not None:
             return _lp_quantile(int(p), tau)
         case Entropic(theta=theta):
             return _entropic(theta)
-        case Ratio(numerator=int(a), denominator=int(b)):
+        case Ratio(numerator=int() as a, denominator=int() as b):
             return _ratio(a, b)
     raise InputError(
         f"{prop!r} cannot be computed where the rows live: it has no moments that an engine could add up. "
@@ -116,8 +116,8 @@ def _expectation(transform: Callable[[nw.Expr], nw.Expr], monotone: bool) -> Sym
     return Symbols(
         lambda y: [transform(y)],
         lambda g, y: transform(y) * -1.0 + g,
+        lambda g, y: (transform(y) - g) * (transform(y) - g) / 2,
         constant=lambda y, origin: transform(y - origin) * transform(y - origin) / 2,
-        solve=lambda sums: np.asarray(sums[..., 1] / sums[..., 0]),
         monotone=monotone,
     )
 
@@ -126,9 +126,26 @@ def _quantile(tau: float) -> Symbols:
     return Symbols(
         lambda y: [y],
         lambda g, y: _side(g, y, 1 - tau, -tau),
+        lambda g, y: choose(y > g, y - g, 0.0) + g * (1 - tau),
         best=lambda y: y * (1 - tau),
         constant=lambda y, origin: (1 - tau) * origin,
     )
+
+
+def _expectile(tau: float) -> Symbols:
+    return Symbols(
+        lambda y: [y, y * y],
+        lambda g, y: _side(g, y, 2 * (1 - tau), 2 * tau) * (g - y),
+        lambda g, y: _side(g, y, 1 - tau, tau) * (g - y) * (g - y),
+    )
+
+
+def _huber(k: float) -> Symbols:
+    def score(g: Any, y: Any) -> nw.Expr:
+        u = (g - y).abs()
+        return choose(u > k, (u - k / 2) * k, u * u / 2)
+
+    return Symbols(lambda y: [y, y * y], lambda g, y: _clip(g - y, k), score)
 
 
 def _lp_quantile(p: int, tau: float) -> Symbols:
@@ -136,7 +153,10 @@ def _lp_quantile(p: int, tau: float) -> Symbols:
         u = g - y
         return _side(g, y, p * (1 - tau), p * tau * (-1) ** p) * power(u, p - 1)
 
-    return Symbols(lambda y: [power(y, k) for k in range(1, p + 1)], identify)
+    def score(g: Any, y: Any) -> nw.Expr:
+        return _side(g, y, 1 - tau, tau) * power((g - y).abs(), p)
+
+    return Symbols(lambda y: [power(y, k) for k in range(1, p + 1)], identify, score)
 
 
 def _entropic(theta: float) -> Symbols:
@@ -146,8 +166,8 @@ def _entropic(theta: float) -> Symbols:
     return Symbols(
         lambda y: [grown(y)],
         lambda g, y: (grown(g) - grown(y)) / theta,
+        lambda g, y: grown(g) / theta**2 - grown(y) * g / theta,
         best=lambda y: grown(y) / theta**2 - y * grown(y) / theta,
-        solve=lambda sums: np.log(sums[..., 1] / sums[..., 0]) / theta,
     )
 
 
@@ -158,8 +178,8 @@ def _ratio(a: int, b: int) -> Symbols:
     return Symbols(
         lambda y: [power(y, a), power(y, b)],
         lambda g, y: power(y, b) * g - power(y, a),
+        lambda g, y: (power(y, b) * g / 2 - power(y, a)) * g,
         best=best,
-        solve=lambda sums: np.asarray(sums[..., 1] / sums[..., 2]),
         monotone=False,
         positive=lambda y: power(y, b),
     )

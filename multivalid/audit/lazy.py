@@ -9,13 +9,13 @@ import numpy as np
 from multivalid.atoms import probe
 from multivalid.atoms.lazy import LazyRows
 from multivalid.atoms.select import Rows
-from multivalid.atoms.symbols import symbols
 from multivalid.audit.audit import DEFAULT_LEVELS, MAX_LEVELS_AS_GIVEN, Audit, _assemble
 from multivalid.audit.cells import tabulate
-from multivalid.audit.solve import cell_values
+from multivalid.audit.solve import cell_values, from_moments, group_values
+from multivalid.audit.statistics import CellStatistics
 from multivalid.errors import InputError
 from multivalid.grid import Grid
-from multivalid.groups.membership import Membership, unpack
+from multivalid.groups.membership import Bits, Membership, unpack
 from multivalid.properties import Property
 from multivalid.properties.base import Array
 
@@ -31,29 +31,29 @@ def audit_lazy(rows: LazyRows, prop: Property, grid: Grid | None = None, *, beyo
     if not beyond:
         rows.check(grid)
     found = probe.cells(rows, prop, grid)
-    groups, levels = len(rows.groups), len(grid)
-    sums = tabulate(found.bits, found.numbers[0], found.sums, levels, groups)
-    solve = symbols(prop).solve
-    if solve is not None:
+    sums = tabulate(found.bits, found.numbers[0], found.sums, len(grid), len(rows.groups))
+    whole = sums[:, 0].sum(axis=0)
+    kurtosis = whole[6] * whole[3] / whole[4] ** 2 if whole[4] > 0 else 3.0
+    cell = CellStatistics.from_sums(tuple(np.moveaxis(sums[..., :6], 2, 0)), rows.totals.weight, float(kurtosis))
+    moments = np.concatenate([sums[..., 1:2], sums[..., 8:]], axis=2)
+    if prop.solve_moments(np.ones((1, moments.shape[2]))) is not None:
         stand_in = _rows(rows, found.bits, found.sums[:, 0], found.sums[:, 1])
-        moments = np.concatenate([sums[..., 1:2], sums[..., 7:]], axis=2)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            solved, values = solve(moments), solve(moments.sum(axis=0))
+        solved, values = from_moments(prop, moments), from_moments(prop, moments.sum(axis=0))
     else:
         law = probe.laws(rows, grid)
         notes.append(law.note)
         stand_in = _rows(rows, law.bits, law.labels, law.weights)
-        solved = cell_values(prop, law.labels, law.weights, law.level, stand_in.membership, levels)
-        values = None
-    made = _assemble(stand_in, prop, grid, sums[..., :7], solved)
-    if values is not None:
-        made.table["value"] = values
+        solved = cell_values(prop, law.labels, law.weights, law.level, stand_in.membership, len(grid))
+        values = group_values(prop, law.labels, law.weights, stand_in.membership)
+    made = _assemble(stand_in, prop, grid, cell, solved, values)
+    # The mean score cannot be read off the bundles, so it is set from the engine's own sum.
+    vars(made)["score"] = float(whole[7] / whole[1])
     if any(notes):
         made.groups = replace(made.groups, notes=[*made.groups.notes, *(note for note in notes if note)])
     return made
 
 
-def _rows(rows: LazyRows, bits: Array, labels: Array, weights: Array) -> Rows:
+def _rows(rows: LazyRows, bits: Bits, labels: Array, weights: Array) -> Rows:
     """Bundles of rows in place of rows: all that the rest of the audit asks is their weight, labels and groups."""
     members = Membership.from_dense(unpack(bits, len(rows.groups))[:, 1:] > 0)
     return Rows(labels, np.zeros_like(labels), weights, rows.groups, members, None)

@@ -62,21 +62,26 @@ def join(frame: Frame, keys: list[str], value: str, table: dict[str, NDArray[Any
     if frame.implementation.is_duckdb():
         # A relation can only be joined with one of its own connection, and it does not say which that is: so it travels as text.
         lists = ", ".join(f'unnest({column.tolist()}::{_sql(column)}[]) AS "{name}"' for name, column in table.items())
-        return nw.from_native(_duckdb(native, keys, value, lists))
+        return _opened(_duckdb(native, keys, value, lists))
     if frame.implementation.is_pyspark():
         from pyspark.sql import functions
 
         columns = [column.tolist() for column in table.values()]
         small = native.sparkSession.createDataFrame(list(zip(*columns, strict=True)), schema=list(table))
-        return nw.from_native(native.join(functions.broadcast(small), on=keys, how="left"))
+        return _opened(native.join(functions.broadcast(small), on=keys, how="left"))
     if frame.implementation.is_polars():
         import polars as pl
 
-        return nw.from_native(native.join(pl.LazyFrame(table), on=keys, how="left"))
+        return _opened(native.join(pl.LazyFrame(table), on=keys, how="left"))
     raise InputError(
         f"predict with a model of levels needs a join with a table of the driver's own, which is not supported on "
         f"{frame.implementation}; collect the rows, or use polars, DuckDB or Spark."
     )
+
+
+def _opened(native: Any) -> Frame:
+    opened: Frame = nw.from_native(native)
+    return opened
 
 
 def _duckdb(native: Any, keys: list[str], value: str, lists: str) -> Any:
