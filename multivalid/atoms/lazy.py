@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +20,7 @@ from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups, Groups
 from multivalid.groups.lazy import fit_lazy, where
-from multivalid.groups.membership import Bits
+from multivalid.groups.membership import Bits, Membership, distinct, unpack
 from multivalid.groups.remote import Frame, draw, fetch
 from multivalid.properties import Property
 from multivalid.properties.base import Array
@@ -46,6 +47,8 @@ class LazyRows:
     frame: Frame
     groups: FittedGroups
     totals: Totals
+    patterns: int | None = None  # how many combinations of groups there are, where that is known
+    combinations: float = math.inf  # about how many combinations of values of the columns that the groups use
 
     def __len__(self) -> int:
         return self.totals.rows
@@ -68,26 +71,38 @@ class LazyRows:
         return replace(self, frame=frame, totals=totals_of(frame))
 
     def grouped(
-        self, numbers: Sequence[tuple[nw.Expr, int]], sums: Sequence[nw.Expr], *, labels: bool = False, probe: bool = True
+        self, numbers: Sequence[tuple[nw.Expr, int]], sums: Sequence[nw.Expr], *, labels: bool = False
     ) -> Grouped:
-        """Sums over the rows that share their groups and the given whole numbers (each with its size), and the label if asked."""
-        digits = Digits((2,) * (len(self.groups) - 1) + tuple(size for _, size in numbers))
-        keys = digits.pack([*self.flags, *(number for number, _ in numbers)])
-        keys += [nw.col(LABEL)] if labels else []
-        if probe:
+        """Sums over the rows that share their groups and the given whole numbers (each with its size), and the label if asked.
+
+        Where the columns that the groups use take few values together, rows are grouped by these columns and the groups are
+        worked out afterwards, once per combination; else every row's groups are packed into keys by the engine.
+        """
+        sizes = math.prod(size for _, size in numbers)
+        plain = self.combinations * sizes <= MOST_ENTRIES
+        flags = [] if plain else self.flags
+        digits = Digits((2,) * len(flags) + tuple(size for _, size in numbers))
+        keys = digits.pack([*flags, *(number for number, _ in numbers)]) + ([nw.col(LABEL)] if labels else [])
+        if labels or (not plain and (self.patterns or 1 << len(flags)) * sizes > MOST_ENTRIES):
             self._affordable(keys)
+        columns = list(self.groups.columns) if plain else []
         names = [f"__k{i}" for i in range(len(keys))]
         slim = self.frame.select(
+            *columns,
             *(key.alias(name) for name, key in zip(names, keys, strict=True)),
             *(term.alias(f"__s{i}") for i, term in enumerate(sums)),
         )
-        made = fetch(slim.group_by(names).agg(nw.col(f"__s{i}").sum() for i in range(len(sums))))
+        made = fetch(slim.group_by([*columns, *names]).agg(nw.col(f"__s{i}").sum() for i in range(len(sums))))
         fetched = [np.asarray(made[name].to_numpy()) for name in names]
         unpacked = digits.unpack(fetched[: len(digits.split)])
-        cut = len(self.groups) - 1
-        columns = [np.asarray(made[f"__s{i}"].to_numpy(), dtype=np.float64) for i in range(len(sums))]
-        bits = packed_bits(unpacked[:cut], len(made))
-        return Grouped(bits, unpacked[cut:], np.stack(columns, axis=1), fetched[-1] if labels else None)
+        totals = [np.asarray(made[f"__s{i}"].to_numpy(), dtype=np.float64) for i in range(len(sums))]
+        bits = self._bits(made) if plain else packed_bits(unpacked[: len(flags)], len(made))
+        return Grouped(bits, unpacked[len(flags) :], np.stack(totals, axis=1), fetched[-1] if labels else None)
+
+    def _bits(self, made: nw.DataFrame[Any]) -> Bits:
+        columns = list(self.groups.columns)
+        data = made.select(columns).to_native() if columns else None
+        return Membership.from_masks(self.groups.masks(data, n_rows=len(made)), len(made)).by_row()
 
     def atoms(self, prop: Property, grid: Grid, answer: Piecewise) -> tuple[AtomTable, float, float]:
         """The atom table, and Σw of the score's constant and of the best possible score."""
@@ -123,7 +138,9 @@ class LazyRows:
         """Refuse before the driver runs out of memory."""
         if len(self) <= SAFE_ROWS:
             return
-        probe, _ = draw(self.frame.select(*(key.alias(f"__k{i}") for i, key in enumerate(keys))), PROBE, len(self))
+        needed = list(dict.fromkeys([LABEL, PREDICTION, *self.groups.columns]))
+        drawn, _ = draw(self.frame.select(needed), PROBE, len(self))
+        probe = drawn.select(*(key.alias(f"__k{i}") for i, key in enumerate(keys)))
         often = np.asarray(probe.group_by(probe.columns).agg(nw.len().alias("__rows"))["__rows"].to_numpy())
         expected = expected_distinct(often, len(self))
         if expected > MOST_ENTRIES:
@@ -157,21 +174,27 @@ def lazy_rows(y_true: Any, y_pred: Any, *, groups: Any, frame: Frame, sample_wei
     if prop is not None:
         check_labels(prop, symbols(prop), opened, totals)
     if isinstance(groups, FittedGroups):
-        return LazyRows(opened, groups, totals)
+        return _surveyed(opened, groups, totals)
     spec = groups if isinstance(groups, Groups) else Groups(groups)
-    bare = LazyRows(opened, FittedGroups(("everyone",), ()), totals)
-
-    def distinct(flags: list[nw.Expr]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        return _patterns(bare, flags)
-
-    return LazyRows(opened, fit_lazy(spec, opened, totals.rows, distinct), totals)
+    fitted, patterns = fit_lazy(spec, opened, totals.rows, lambda candidates: _patterns(_surveyed(opened, candidates, totals)))
+    return replace(_surveyed(opened, fitted, totals), patterns=patterns)
 
 
-def _patterns(rows: LazyRows, flags: list[nw.Expr]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    if not flags:
-        return np.zeros((1, 0), dtype=bool), np.array([len(rows)])
-    found = rows.grouped([(flag, 2) for flag in flags], [nw.lit(1.0, dtype=nw.Float64)])
-    return np.stack(found.numbers, axis=1) == 1, found.sums[:, 0].astype(np.int64)
+def _surveyed(frame: Frame, groups: FittedGroups, totals: Totals) -> LazyRows:
+    """With a guess of how many combinations of values the columns of the groups take."""
+    if not groups.columns:
+        return LazyRows(frame, groups, totals, 1, 1)
+    drawn, _ = draw(frame.select(list(groups.columns)), PROBE, totals.rows)
+    often = drawn.group_by(drawn.columns).agg(nw.len().alias("__rows"))["__rows"].to_numpy()
+    return LazyRows(frame, groups, totals, None, expected_distinct(np.asarray(often), totals.rows))
+
+
+def _patterns(rows: LazyRows) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Distinct combinations of groups (without everyone), and how many rows show each."""
+    groups = len(rows.groups)
+    found = rows.grouped([], [nw.lit(1.0, dtype=nw.Float64)])
+    code, bits = distinct(found.bits)
+    return unpack(bits, groups)[:, 1:] > 0, np.bincount(code, weights=found.sums[:, 0]).astype(np.int64)
 
 
 def check_labels(prop: Property, symbol: Symbols, frame: Frame, totals: Totals) -> None:

@@ -18,9 +18,10 @@ from multivalid.groups.remote import draw, fetch
 from multivalid.properties import Property
 from multivalid.properties.base import Array
 
-SAMPLE = 1_000_000
+SAMPLE = 500_000
 FEW_LABELS = 4096  # labels with at most this many values in the sample are kept value by value
 LABEL_BINS = 1024
+MOST_LAWS = 5_000_000  # (groups, level, label) triples that come to the driver
 
 
 @dataclass(frozen=True)
@@ -45,22 +46,26 @@ def cells(rows: LazyRows, prop: Property, grid: Grid) -> Grouped:
 
 
 def laws(rows: LazyRows, grid: Grid) -> Laws:
-    """The labels of every (groups, level): exact where the rows or the labels are few, else means of 1024 narrow bins."""
+    """The labels of every (groups, level): exact where the rows or the labels are few, else means of narrow bins."""
     y, w, level = nw.col(LABEL), nw.col(WEIGHT), (place(nw.col(PREDICTION), grid.boundaries), len(grid))
-    sample = None
-    if len(rows) > SAFE_ROWS:
-        drawn, _ = draw(rows.frame.select(LABEL), SAMPLE, len(rows))
-        sample = np.unique(np.asarray(drawn[LABEL].to_numpy(), dtype=np.float64), return_counts=True)
-    if sample is None or sample[0].size <= FEW_LABELS:
+    room = max(MOST_LAWS // (max(rows.patterns or 1, 1) * len(grid)), 64)
+    values, often = (np.empty(0), np.empty(0, dtype=np.intp)) if len(rows) <= SAFE_ROWS else _drawn_labels(rows)
+    if values.size <= min(room, FEW_LABELS):
         found = rows.grouped([level], [w], labels=True)
         assert found.labels is not None
         return Laws(found.bits, found.numbers[0], found.labels, found.sums[:, 0], "")
-    edges = np.unique(np.repeat(*sample)[np.linspace(0, sample[1].sum() - 1, LABEL_BINS + 1).astype(int)[1:-1]])
+    at = np.linspace(0, often.sum() - 1, min(room, LABEL_BINS) + 1).astype(np.intp)[1:-1]
+    edges = np.unique(np.repeat(values, often)[at])
     found = rows.grouped([level, (place(y, edges), edges.size + 1)], [w, w * y])
     kept = found.sums[:, 0] > 0
     weight, total = found.sums[kept].T
     note = f"The values of groups and cells are exact to one of {edges.size + 1:,} label bins of about equal weight."
     return Laws(found.bits[kept], found.numbers[0][kept], total / weight, weight, note)
+
+
+def _drawn_labels(rows: LazyRows) -> tuple[Array, Index]:
+    drawn, _ = draw(rows.frame.select(LABEL), SAMPLE, len(rows))
+    return np.unique(np.asarray(drawn[LABEL].to_numpy(), dtype=np.float64), return_counts=True)
 
 
 def default_levels(rows: LazyRows, as_given: int, levels: int) -> tuple[Grid, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,20 +44,31 @@ def checked(frame: Frame, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple
     opened = frame.with_columns(*(_number(schema, *given).alias(name) for name, given in columns.items()))
     if sample_weight is None:
         opened = opened.with_columns(nw.lit(1.0, dtype=nw.Float64).alias(WEIGHT))
-    _complete(opened, columns)
-    totals = totals_of(opened)
+    row = fetch(opened.select(*_aims(), *_missing(columns))).row(0)
+    _complete(row[0], row[AIMS:], columns)
+    totals = _totals(row)
     if sample_weight is not None:
         _weights(opened, totals)
     return opened, totals
 
 
+AIMS = 9
+
+
 def totals_of(frame: Frame) -> Totals:
     """One pass of sums, least and greatest."""
+    return _totals(fetch(frame.select(*_aims())).row(0))
+
+
+def _aims() -> list[nw.Expr]:
     y, p, w = nw.col(LABEL), nw.col(PREDICTION), nw.col(WEIGHT)
     used = nw.when(w > 0).then(y)
     aims = [nw.len(), w.sum(), (w * w).sum(), p.min(), p.max(), y.min(), y.max(), used.min(), used.max()]
-    row = fetch(frame.select(*(aim.alias(f"a{i}") for i, aim in enumerate(aims)))).row(0)
-    return Totals(int(row[0]), *(float("nan") if value is None else float(value) for value in row[1:]))
+    return [aim.alias(f"a{i}") for i, aim in enumerate(aims)]
+
+
+def _totals(row: Sequence[Any]) -> Totals:
+    return Totals(int(row[0]), *(float("nan") if value is None else float(value) for value in row[1:AIMS]))
 
 
 def _number(schema: Any, name: Any, argument: str) -> nw.Expr:
@@ -71,14 +83,15 @@ def _number(schema: Any, name: Any, argument: str) -> nw.Expr:
     return column if dtype == nw.Float64 else (column.cast(nw.Int64) if dtype == nw.Boolean else column).cast(nw.Float64)
 
 
-def _complete(frame: Frame, columns: dict[str, tuple[Any, str]]) -> None:
-    missing = [nw.col(name).is_null().cast(nw.Int64).sum().alias(f"m{i}") for i, name in enumerate(columns)]
-    odd = [(~nw.col(name).is_finite()).cast(nw.Int64).sum().alias(f"o{i}") for i, name in enumerate(columns)]
-    row = fetch(frame.select(nw.len().alias("rows"), *missing, *odd)).row(0)
-    if row[0] == 0:
+def _missing(columns: dict[str, tuple[Any, str]]) -> list[nw.Expr]:
+    bad = (nw.when(nw.col(name).is_finite()).then(0).otherwise(1) for name in columns)  # a null is not finite either
+    return [value.sum().alias(f"m{i}") for i, value in enumerate(bad)]
+
+
+def _complete(rows: int, missing: Sequence[Any], columns: dict[str, tuple[Any, str]]) -> None:
+    if rows == 0:
         raise InputError("y_true is empty: at least one row is needed.")
-    for i, (name, argument) in enumerate(columns.values()):
-        count = int(row[1 + i] or 0) + int(row[1 + len(columns) + i] or 0)
+    for count, (name, argument) in zip(missing, columns.values(), strict=True):
         if count:
             raise InputError(
                 f"{argument}={name!r} has {count} missing or infinite values; drop those rows or fill them in before calling."
@@ -96,5 +109,7 @@ def _weights(frame: Frame, totals: Totals) -> None:
 def complete_predictions(frame: Frame, y_pred: Any) -> Frame:
     """The frame with predictions as float64 under the fixed name; missing values are refused."""
     opened = frame.with_columns(_number(frame.collect_schema(), y_pred, "y_pred").alias(PREDICTION))
-    _complete(opened, {PREDICTION: (y_pred, "y_pred")})
+    column = {PREDICTION: (y_pred, "y_pred")}
+    rows, *missing = fetch(opened.select(nw.len().alias("rows"), *_missing(column))).row(0)
+    _complete(rows, missing, column)
     return opened

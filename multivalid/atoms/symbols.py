@@ -70,7 +70,7 @@ def symbols(prop: Property) -> Symbols:
     match prop:
         case Mean():
             return _expectation(lambda y: y, monotone=True)
-        case Moment(g=int() as k):
+        case Moment(g=k) if isinstance(k, int):
             return _expectation(lambda y: power(y, k), monotone=False)
         case EventProbability(lo=lo, hi=hi):
             return _expectation(lambda y: ((y >= lo) & (y <= hi)).cast(nw.Float64), monotone=False)

@@ -20,8 +20,8 @@ from multivalid.properties import Property
 from multivalid.properties.base import Array
 
 
-def audit_lazy(rows: LazyRows, prop: Property, grid: Grid | None = None, *, beyond: bool = False) -> Audit:
-    """Two queries: sums per (groups, level), and, where order matters, the labels per (groups, level)."""
+def audit_lazy(rows: LazyRows, prop: Property, grid: Grid | None = None, *, beyond: bool = False, values: bool = True) -> Audit:
+    """Two queries: sums per (groups, level), and, where order matters and `values` are wanted, the labels per (groups, level)."""
     notes = []
     if grid is None:
         grid, note = probe.default_levels(rows, MAX_LEVELS_AS_GIVEN, DEFAULT_LEVELS)
@@ -38,14 +38,17 @@ def audit_lazy(rows: LazyRows, prop: Property, grid: Grid | None = None, *, beyo
     moments = np.concatenate([sums[..., 1:2], sums[..., 8:]], axis=2)
     if prop.solve_moments(np.ones((1, moments.shape[2]))) is not None:
         stand_in = _rows(rows, found.bits, found.sums[:, 0], found.sums[:, 1])
-        solved, values = from_moments(prop, moments), from_moments(prop, moments.sum(axis=0))
+        solved, actual = from_moments(prop, moments), from_moments(prop, moments.sum(axis=0))
+    elif not values:
+        stand_in = _rows(rows, found.bits, found.sums[:, 0], found.sums[:, 1])
+        solved, actual = np.full(sums.shape[:2], np.nan), np.full(sums.shape[1], np.nan)
     else:
         law = probe.laws(rows, grid)
         notes.append(law.note)
         stand_in = _rows(rows, law.bits, law.labels, law.weights)
         solved = cell_values(prop, law.labels, law.weights, law.level, stand_in.membership, len(grid))
-        values = group_values(prop, law.labels, law.weights, stand_in.membership)
-    made = _assemble(stand_in, prop, grid, cell, solved, values)
+        actual = group_values(prop, law.labels, law.weights, stand_in.membership)
+    made = _assemble(stand_in, prop, grid, cell, solved, actual)
     # The mean score cannot be read off the bundles, so it is set from the engine's own sum.
     vars(made)["score"] = float(whole[7] / whole[1])
     if any(notes):

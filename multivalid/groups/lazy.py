@@ -25,9 +25,9 @@ from multivalid.groups.predicate import parse
 from multivalid.groups.remote import Frame, draw, fetch
 from multivalid.groups.selection import EVERYONE, _blocks, _kept
 
-# Called with boolean expressions, one per group: the distinct rows of their answers, and how many rows give each.
-Distinct = Callable[[list[nw.Expr]], tuple[NDArray[np.bool_], NDArray[np.int64]]]
-SAMPLE = 1_000_000  # with at most this many rows bin edges are exact; beyond it only where a sample shows few values
+# Called with groups: the combinations of them that occur (everyone left out), and how many rows show each.
+Distinct = Callable[[FittedGroups], tuple[NDArray[np.bool_], NDArray[np.int64]]]
+SAMPLE = 500_000  # with at most this many rows bin edges are exact; beyond it only where a sample shows few values
 FEW_VALUES = 20_000
 
 
@@ -60,7 +60,9 @@ class LazyFitter(Fitter):
         """Distinct values and how often they occur; of a sample where they are too many to fetch."""
         if name not in self._seen_columns:
             column = self.data.select(name)
-            sample = draw(column, SAMPLE, self.rows)[0] if self.rows > SAMPLE else None
+            if self.schema[name] == nw.Boolean:
+                column = column.head(1)  # one group, whatever its values
+            sample = draw(column, SAMPLE, self.rows)[0] if self.rows > SAMPLE and self.schema[name] != nw.Boolean else None
             if sample is not None and sample[name].n_unique() > FEW_VALUES:
                 self._sampled[name] = len(sample)
                 column = sample.lazy()
@@ -110,8 +112,8 @@ class LazyFitter(Fitter):
         return [_digits(int(key), sizes) for key in np.unique(keys)]
 
 
-def fit_lazy(groups: Groups, frame: Frame, rows: int, distinct: Distinct) -> FittedGroups:
-    """Fit groups on a lazy frame; the same groups in the same order as on the collected frame."""
+def fit_lazy(groups: Groups, frame: Frame, rows: int, distinct: Distinct) -> tuple[FittedGroups, int]:
+    """Groups fitted on a lazy frame, the same as on the collected frame, and how many combinations of them occur."""
     if any(isinstance(entry.item, Flags) for entry in groups.entries):
         raise InputError("groups: boolean arrays cannot be used on a lazy frame; make them columns of the frame.")
     fitter = LazyFitter(frame, rows=rows)
@@ -120,9 +122,9 @@ def fit_lazy(groups: Groups, frame: Frame, rows: int, distinct: Distinct) -> Fit
         assert not isinstance(block, Span)
         fitted.append(Kept(block, tuple(range(block.size))))
         names += texts
-    answers, often = distinct(FittedGroups((EVERYONE, *names), tuple(fitted)).expressions(fitter.schema)[1:])
+    answers, often = distinct(FittedGroups((EVERYONE, *names), tuple(fitted)))
     chosen, kept = _kept(fitted, names, _reasons(answers, often, names, groups.min_size), fitter.notes)
-    return FittedGroups(chosen, kept, 0, fitter.notes)
+    return FittedGroups(chosen, kept, 0, fitter.notes), often.size
 
 
 def where(text: str, frame: Frame) -> nw.Expr:

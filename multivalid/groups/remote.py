@@ -44,7 +44,7 @@ def draw(frame: Frame, rows: int, total: int, seed: int = 0) -> tuple[nw.DataFra
         return fetch(frame), True
     native = frame.to_native()
     if frame.implementation.is_duckdb():
-        text = f"SELECT * FROM mv_rows USING SAMPLE reservoir({rows} ROWS) REPEATABLE ({seed})"
+        text = f"SELECT * FROM mv_rows USING SAMPLE {100 * rows / total:.9f} PERCENT (bernoulli, {seed})"
         return fetch(nw.from_native(native.query("mv_rows", text))), True
     if frame.implementation.is_pyspark():
         return fetch(nw.from_native(native.sample(rows / total, seed))), True
