@@ -184,6 +184,7 @@ def _surveyed(frame: Frame, groups: FittedGroups, totals: Totals) -> LazyRows:
     """With a guess of how many combinations of values the columns of the groups take."""
     if not groups.columns:
         return LazyRows(frame, groups, totals, 1, 1)
+    groups.expressions(frame.collect_schema())  # refuses columns that are not there or of another type
     drawn, _ = draw(frame.select(list(groups.columns)), PROBE, totals.rows)
     often = drawn.group_by(drawn.columns).agg(nw.len().alias("__rows"))["__rows"].to_numpy()
     return LazyRows(frame, groups, totals, None, expected_distinct(np.asarray(often), totals.rows))
