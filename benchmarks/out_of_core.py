@@ -79,9 +79,13 @@ def main() -> None:
         path, model = Path(folder) / "rows", Path(folder) / "model.json"
         write(path, given.rows)
         size = sum(file.stat().st_size for file in path.iterdir()) / 1e9
-        print(f"{given.rows:,} rows, {len(GROUPS)} predicates, m = 50, 0.9-quantile; {size:.2f} GB of Parquet; {os.cpu_count()} cores")
+        print(
+            f"{given.rows:,} rows, {len(GROUPS)} predicates, m = 50, 0.9-quantile; {size:.2f} GB of Parquet; {os.cpu_count()} cores"
+        )
         seconds, peak, found = command(path, model)
-        print(f"multivalid fit: {seconds:.1f} s, {given.rows / seconds / 1e6:.2f} M rows/s, peak {peak:.2f} GB, load {os.getloadavg()[0]:.1f}")
+        print(
+            f"multivalid fit: {seconds:.1f} s, {given.rows / seconds / 1e6:.2f} M rows/s, peak {peak:.2f} GB, load {os.getloadavg()[0]:.1f}"
+        )
         print(f"{found['certificate']['updates']} updates, {found['certificate']['status']}")  # type: ignore[index]
         if given.check or given.rows <= 10_000_000:
             compare(path, model)

@@ -70,9 +70,7 @@ class LazyRows:
         """The same rows with other predictions; `frame` carries them under the fixed name."""
         return replace(self, frame=frame, totals=totals_of(frame))
 
-    def grouped(
-        self, numbers: Sequence[tuple[nw.Expr, int]], sums: Sequence[nw.Expr], *, labels: bool = False
-    ) -> Grouped:
+    def grouped(self, numbers: Sequence[tuple[nw.Expr, int]], sums: Sequence[nw.Expr], *, labels: bool = False) -> Grouped:
         """Sums over the rows that share their groups and the given whole numbers (each with its size), and the label if asked.
 
         Where the columns that the groups use take few values together, rows are grouped by these columns and the groups are

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-Files = Annotated[list[str], typer.Argument(help="CSV or Parquet files, folders of them, or patterns in quotes.", metavar="DATA...")]
+Files = Annotated[
+    list[str], typer.Argument(help="CSV or Parquet files, folders of them, or patterns in quotes.", metavar="DATA...")
+]
 Label = Annotated[str, typer.Option("--label", "-y", help="Column with the outcomes.")]
 Prediction = Annotated[str, typer.Option("--prediction", "-p", help="Column with the model's predictions.")]
 Groups = Annotated[

@@ -79,7 +79,7 @@ def means(audit: Any) -> list[float]:
     """Mean V of each group."""
     cells, names = audit.cells, audit.table["name"]
     share = cells["weight"] * cells["identification"]
-    total = {name: 0.0 for name in names}
+    total = dict.fromkeys(names, 0.0)
     for name, value in zip(cells["group"].tolist(), share.tolist(), strict=True):
         total[name] += value
     return [total[name] / weight if weight else float("nan") for name, weight in zip(names, audit.table["weight"], strict=True)]

@@ -133,9 +133,7 @@ def where(text: str, frame: Frame) -> nw.Expr:
     return condition_expression(condition, frame.collect_schema(), render(condition))
 
 
-def _reasons(
-    answers: NDArray[np.bool_], often: NDArray[np.int64], names: Sequence[str], min_size: int
-) -> Iterator[str | None]:
+def _reasons(answers: NDArray[np.bool_], often: NDArray[np.int64], names: Sequence[str], min_size: int) -> Iterator[str | None]:
     seen = {np.ones(often.size, dtype=bool).tobytes(): EVERYONE}
     for g, name in enumerate(names):
         size = int(often[answers[:, g]].sum())

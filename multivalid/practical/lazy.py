@@ -51,7 +51,8 @@ def fit_lazy(
         how = "a random sample of" if at_random else "the first"
         note = f"Fitted on {how} {len(local):,} of {len(rows):,} rows; worst group error on all of them "
         certificate = replace(
-            certificate, note=f"{note}{audit_lazy(after, prop, done.predictor.grid, beyond=True, values=False).error:.3g}.\n{certificate.note}".rstrip()
+            certificate,
+            note=f"{note}{audit_lazy(after, prop, done.predictor.grid, beyond=True, values=False).error:.3g}.\n{certificate.note}".rstrip(),
         )
     if held is not None:
         after = held.predicting(predicting_link(held.frame, held.groups, done.predictor))

@@ -69,7 +69,8 @@ def test_patches_and_predictions(engine: Enter, name: str, alpha: float, weight:
     theirs = expected.predict("p", data=frame, output="better").sort_values(KEY)["better"]
     assert ours.tolist() == theirs.tolist()
     same_tables(
-        expected.audit("y", "p", data=frame, sample_weight=weight).table, found.audit("y", "p", data=data, sample_weight=weight).table
+        expected.audit("y", "p", data=frame, sample_weight=weight).table,
+        found.audit("y", "p", data=data, sample_weight=weight).table,
     )
 
 
