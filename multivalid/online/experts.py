@@ -1,0 +1,171 @@
+"""Algorithm B: one exponential weight per cell, sign and rate, each a function of (n, R) alone.
+
+For a cell (G, γ) with weight n and sum R, sign ± and rate η_k = 2^−k the expert's weight is
+
+    w = prior_k · exp(± η_k·R/C − (η_k·slack + η_k²/2)·n)
+
+and the round's coefficient is c(γ) = Σ over active groups, k of s_k·(w⁺ − w⁻), s_k = sinh(η_k)·exp(−η_k²/2 − η_k·slack).
+If V rises by at most 2·C·slack between neighbouring levels, the average W of all weights is a nonnegative supermartingale that
+starts at 1. So W ≥ 1/δ ever happens with probability at most δ: that gives the bound, and, read the other way round, an alarm.
+
+Numbers: weights can leave the range of floats when the assumption fails for long. Each cell keeps its largest exponent apart
+(`top`) and its coefficient relative to it; plain sums of plain numbers are used as long as every exponent is moderate.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.online.transcript import Transcript
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+RATES = 24  # η down to 2^−23 serves streams of up to 10^13 rounds
+MODERATE = 300.0
+REFRESH = 1024
+
+
+class Experts:
+    """The weights of algorithm B over the cells of a transcript.
+
+    Parameters
+    ----------
+    transcript : Transcript
+    bound : float
+        C, a bound on |V|.
+    slack : array
+        Per level: half the rise of V to a neighbouring level (or, at an end, the whole rise to the edge of the range), over C.
+    horizon : int, optional
+        Number of rounds, if known: fewer rates with equal priors. Unknown: prior 1/((k+1)(k+2)) on rate k.
+    delta : float
+        Allowed probability that the bound fails.
+
+    Examples
+    --------
+    >>> t = Transcript(1, 2)
+    >>> experts = Experts(t, 1.0, np.array([0.1, 0.1]), None, 0.05)
+    >>> t.add(np.array([0]), 1, 0.5, 1.0); experts.update(np.array([0]), 1, 0.5, 1.0)
+    >>> experts.coefficients(np.array([0]))[0] > 0
+    array([False,  True])
+    """
+
+    name = "B"
+
+    def __init__(self, transcript: Transcript, bound: float, slack: Array, horizon: int | None, delta: float) -> None:
+        self.transcript, self.bound_on_value, self.slack, self.delta = transcript, bound, slack, delta
+        if horizon is None:
+            k = np.arange(RATES)
+            self.prior = 1.0 / ((k + 1.0) * (k + 2.0))
+        else:
+            k = np.arange(max(1, int(np.ceil(np.log2(np.sqrt(horizon)))) + 1))
+            self.prior = np.full(k.size, 1.0 / k.size)
+        self.rates = 2.0**-k
+        lead = self.prior * np.sinh(self.rates) * np.exp(-(self.rates**2) / 2 - np.outer(slack, self.rates))
+        decay = np.outer(slack, self.rates) + self.rates**2 / 2
+        self._rise = np.concatenate([self.rates, -self.rates]) / bound
+        self._decay = np.concatenate([decay, decay], axis=1)
+        self._lead = np.concatenate([lead, -lead], axis=1)[:, :, None]
+        self._mass = np.concatenate([self.prior, self.prior])[:, None]
+        self.rebuild()
+
+    # ---- what the learner asks -----------------------------------------------------------------------------------
+    def coefficients(self, active: Index) -> tuple[Array, Array | None]:
+        """c per level, and None, or the logarithm of a factor per level when weights are extreme."""
+        if self._extreme == 0:
+            return np.add.reduce(self._plain[active], axis=0), None
+        top = self._top[active]
+        scale = top.max(axis=0)
+        return np.asarray((self._relative[active] * np.exp(top - scale)).sum(axis=0)), scale
+
+    def losses(self, active: Index, values: Array) -> Array:
+        """Loss of each level against each label for the exact game; at most zero in value, which is what the bound needs."""
+        c, scale = self.coefficients(active)
+        if scale is not None:
+            c = c * np.exp(scale - scale.max())
+        return np.asarray(c[:, None] * values - (self.bound_on_value * self.slack * np.abs(c))[:, None])
+
+    def update(self, active: Index, level: int, value: float, weight: float) -> None:
+        """Refresh the cells that a round has just changed."""
+        relative, top, mass = self._cells(level, self.transcript.n[active, level], self.transcript.r[active, level])
+        old = self._top[active, level]
+        self._extreme += int(np.count_nonzero(np.abs(top) > MODERATE)) - int(np.count_nonzero(np.abs(old) > MODERATE))
+        self._relative[active, level] = relative
+        self._top[active, level] = top
+        with np.errstate(under="ignore"):
+            factor = np.exp(np.minimum(top, MODERATE))
+            self._plain[active, level] = relative * factor
+            mass = mass * factor
+        self._total += float(mass.sum() - self._masses[active, level].sum())
+        self._masses[active, level] = mass
+        # The running total is taken afresh now and then; tied to the round number, so that a restored learner does the same.
+        if self.transcript.rounds % REFRESH == 0:
+            self._total = float(self._masses.sum())
+        self._watch()
+
+    def rebuild(self) -> None:
+        """All caches from (n, R): after loading, and after many rounds were added at once."""
+        t = self.transcript
+        self._relative, self._top, self._masses = np.empty_like(t.n), np.empty_like(t.n), np.empty_like(t.n)
+        for level in range(t.n.shape[1]):
+            self._relative[:, level], self._top[:, level], self._masses[:, level] = self._cells(level, t.n[:, level], t.r[:, level])
+        self._extreme = int(np.count_nonzero(np.abs(self._top) > MODERATE))
+        with np.errstate(under="ignore"):
+            factor = np.exp(np.minimum(self._top, MODERATE))
+            self._plain = self._relative * factor
+            self._masses *= factor
+        self._total = float(self._masses.sum())
+        self._start = 2.0 * float(self.prior.sum()) * t.n.size
+        if t.rounds == 0:
+            self.peak, self.raised_at = 1.0, None
+
+    # ---- the promise and its monitor -----------------------------------------------------------------------------
+    @property
+    def evidence(self) -> float:
+        """W, the average weight now (capped at e^300 per cell)."""
+        return self._total / self._start
+
+    peak: float
+    raised_at: int | None
+
+    def bound(self, late: int) -> Array:
+        """Bound on K₂ per group, good at all times together with probability 1 − delta; infinite once an outcome came late."""
+        n = self.transcript.n
+        if late:
+            return np.full(n.shape[0], np.inf)
+        # Per cell: |R| ≤ C·(slack·n + η·n/2 + λ_k/η) for every rate; the best rate for this n.
+        need = np.log(2.0 * n.size * self.prior.sum() / (self.prior * self.delta)) / self.rates
+        spread = np.min([rate * n / 2 + price for rate, price in zip(self.rates, need, strict=True)], axis=0)
+        r = self.bound_on_value * np.minimum(n, self.slack * n + spread)
+        return np.asarray((r**2 / np.where(n > 0, n, 1.0)).sum(axis=1))
+
+    def state(self) -> dict[str, Any]:
+        """What (n, R) do not determine."""
+        return {"total": self._total, "peak": self.peak, "raised_at": self.raised_at}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Rebuild from the transcript, then take over `state`."""
+        self.rebuild()
+        self._total, self.peak, self.raised_at = float(state["total"]), float(state["peak"]), state["raised_at"]
+
+    # ---- inside --------------------------------------------------------------------------------------------------
+    def _watch(self) -> None:
+        now = self._total / self._start
+        if now > self.peak:
+            self.peak = now
+            if self.raised_at is None and now >= 1.0 / self.delta:
+                self.raised_at = self.transcript.rounds
+
+    def _cells(self, level: int, n: Array, r: Array) -> tuple[Array, Array, Array]:
+        # A single column would be summed in another order than many: two at least, so that a rebuild is equal to the last bit.
+        if n.size == 1:
+            relative, top, mass = self._cells(level, np.repeat(n, 2), np.repeat(r, 2))
+            return relative[:1], top[:1], mass[:1]
+        exponent = np.multiply.outer(self._rise, r) - np.multiply.outer(self._decay[level], n)
+        top = exponent.max(axis=0)
+        with np.errstate(under="ignore"):
+            w = np.exp(exponent - top)
+            return np.add.reduce(self._lead[level] * w, axis=0), top, np.add.reduce(self._mass * w, axis=0)

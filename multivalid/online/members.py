@@ -1,0 +1,173 @@
+"""From one row (a dict, or booleans) to the groups it is in; the whole population is always group 0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid import validate
+from multivalid.errors import InputError
+
+Bits = NDArray[np.bool_]
+EVERYONE = "everyone"
+
+
+class Members(Protocol):
+    """What the learner needs of groups."""
+
+    names: tuple[str, ...]
+
+    def row(self, x: Any) -> Bits:
+        """Which groups `x` is in; entry 0 is True."""
+
+    def rows(self, data: Any) -> Bits:
+        """The same for many rows at once: (rows, groups)."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a saved learner."""
+
+
+class BooleanRows:
+    """Groups given as k booleans per round.
+
+    Examples
+    --------
+    >>> BooleanRows(3).row([True, False, True])
+    array([ True,  True, False,  True])
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = validate.count(count, "groups", 0)
+        self.names = (EVERYONE, *(f"group {i}" for i in range(self.count)))
+
+    def row(self, x: Any) -> Bits:
+        out = np.empty(self.count + 1, dtype=bool)
+        out[0] = True
+        out[1:] = self._booleans(x, (self.count,))
+        return out
+
+    def rows(self, data: Any) -> Bits:
+        body = self._booleans(data, (None, self.count))
+        return np.concatenate([np.ones((body.shape[0], 1), dtype=bool), body], axis=1)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"count": self.count}
+
+    def _booleans(self, x: Any, shape: tuple[int | None, ...]) -> Bits:
+        if isinstance(x, Mapping):
+            raise InputError(f"x must be {self.count} booleans because groups={self.count}; a dict needs groups given as predicates.")
+        try:
+            array = x if isinstance(x, np.ndarray) else np.asarray(x)
+        except ValueError as error:
+            raise InputError(f"x cannot be read as booleans: {error}.") from None
+        if array.ndim != len(shape) or array.shape[-1] != shape[-1]:
+            rule = f"{self.count} booleans" if len(shape) == 1 else f"rows of {self.count} booleans"
+            raise InputError(f"x must be {rule} because groups={self.count}, got an array of shape {array.shape}.")
+        if array.dtype != np.bool_:
+            if array.size and (array.dtype.kind not in "iuf" or not np.isin(array, (0, 1)).all()):
+                raise InputError(f"x must hold booleans (or 0 and 1), got values of type {array.dtype}.")
+            array = array.astype(bool)
+        return array
+
+
+class Predicates:
+    """Groups given as conditions on named features, evaluated on a dict without building a frame."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        from multivalid.groups.predicate import parse
+
+        self.predicates = [parse(text) for text in texts]
+        self.names = (EVERYONE, *(p.text for p in self.predicates))
+
+    def row(self, x: Any) -> Bits:
+        if not isinstance(x, Mapping):
+            raise InputError(f"x must be a dict from feature to value because groups are predicates, got {type(x).__name__}.")
+        try:
+            return np.array([True, *(p.holds(x) for p in self.predicates)], dtype=bool)
+        except KeyError as error:
+            needed = next((p.text for p in self.predicates if error.args and error.args[0] in p.columns), "a group")
+            raise InputError(f"x has no feature {error.args[0]!r}, which the group {needed!r} needs; its features: {list(x)}.") from None
+
+    def rows(self, data: Any) -> Bits:
+        if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+            return np.array([self.row(x) for x in data], dtype=bool).reshape(len(data), len(self.names))
+        import narwhals as nw
+
+        frame = eager(data)
+        missing = sorted({c for p in self.predicates for c in p.columns} - set(frame.columns))
+        if missing:
+            raise InputError(f"data has no column {missing[0]!r}, which a group needs; its columns: {frame.columns}.")
+        out = np.ones((len(frame), len(self.names)), dtype=bool)
+        for i, predicate in enumerate(self.predicates, start=1):
+            column: nw.Series[Any] = frame.select(member=predicate.expression(frame.schema))["member"]
+            out[:, i] = column.to_numpy()
+        return out
+
+    def to_json(self) -> dict[str, Any]:
+        return {"predicates": [p.text for p in self.predicates]}
+
+
+class Fitted:
+    """Groups fitted on data beforehand (columns, bins, crossings)."""
+
+    def __init__(self, groups: Any) -> None:
+        self.groups = groups
+        self.names = tuple(groups.names)
+
+    def row(self, x: Any) -> Bits:
+        try:
+            return np.asarray(self.groups.row(x), dtype=bool)
+        except KeyError as error:
+            raise InputError(f"x has no feature {error.args[0]!r}, which a group needs.") from None
+
+    def rows(self, data: Any) -> Bits:
+        if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+            return np.array([self.row(x) for x in data], dtype=bool).reshape(len(data), len(self.names))
+        return np.stack([np.asarray(mask, dtype=bool) for mask in self.groups.masks(data)], axis=1)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"fitted": self.groups.to_json()}
+
+
+def members(groups: Any) -> Members:
+    """Whatever a user gives as `groups`, as `Members`."""
+    if isinstance(groups, (BooleanRows, Predicates, Fitted)):
+        return groups
+    if isinstance(groups, (int, np.integer)) and not isinstance(groups, bool):
+        return BooleanRows(int(groups))
+    if hasattr(groups, "row") and hasattr(groups, "masks"):
+        return Fitted(groups)
+    if isinstance(groups, (str, bytes)) or not (isinstance(groups, Sequence) or hasattr(groups, "items")):
+        raise InputError(f"groups must be a number of booleans, a list of predicates, or fitted groups, got {groups!r}.")
+    items = list(groups if isinstance(groups, Sequence) else groups.items)
+    for item in items:
+        if not isinstance(item, str) or item.isidentifier():
+            raise InputError(
+                f"groups: {item!r} needs data to know its values; fit it first and pass the result: "
+                f"groups=Groups([...]).fit(data). Predicates such as \"age >= 65\" need no fitting."
+            )
+    return Predicates(items)
+
+
+def from_json(data: dict[str, Any]) -> Members:
+    """The groups that `to_json` described."""
+    if "count" in data:
+        return BooleanRows(data["count"])
+    if "predicates" in data:
+        return Predicates(data["predicates"])
+    from multivalid.groups import FittedGroups
+
+    return Fitted(FittedGroups.from_json(data["fitted"]))
+
+
+def eager(data: Any) -> Any:
+    """A narwhals view of a frame in memory."""
+    import narwhals as nw
+
+    try:
+        return nw.from_native(data, eager_only=True)
+    except TypeError:
+        raise InputError(f"data must be an eager frame (pandas, polars, pyarrow) or a list of dicts, got {type(data).__name__}.") from None
