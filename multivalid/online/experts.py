@@ -8,8 +8,9 @@ and the round's coefficient is c(γ) = Σ over active groups, k of s_k·(w⁺ �
 If V rises by at most 2·C·slack between neighbouring levels, the average W of all weights is a nonnegative supermartingale that
 starts at 1. So W ≥ 1/δ ever happens with probability at most δ: that gives the bound, and, read the other way round, an alarm.
 
-Numbers: weights can leave the range of floats when the assumption fails for long. Each cell keeps its largest exponent apart
-(`top`) and its coefficient relative to it; plain sums of plain numbers are used as long as every exponent is moderate.
+Numbers: weights can leave the range of floats when the assumption fails for long. While every cell's mass is moderate, plain sums
+of plain numbers are used; one outcome changes an exponent by little, so nothing can overflow before it is noticed. Otherwise each
+cell keeps its largest exponent apart (`top`) and its coefficient relative to it.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from multivalid.online.transcript import Transcript
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-RATES = 24  # η down to 2^−23 serves streams of up to 10^13 rounds
-MODERATE = 300.0
+RATES = 20  # η down to 2^−19 serves streams of up to 10^11 rounds
+MODERATE = 1e130  # masses in [1/MODERATE, MODERATE] are plain numbers
+LARGEST = 300.0  # exponents above this count as this in the running total
 REFRESH = 1024
 
 
@@ -48,7 +50,8 @@ class Experts:
     --------
     >>> t = Transcript(1, 2)
     >>> experts = Experts(t, 1.0, np.array([0.1, 0.1]), None, 0.05)
-    >>> t.add(np.array([0]), 1, 0.5, 1.0); experts.update(np.array([0]), 1, 0.5, 1.0)
+    >>> n, r = t.add(np.array([0]), 1, 0.5, 1.0)
+    >>> experts.update(np.array([0]), 1, 0.5, 1.0, n, r)
     >>> experts.coefficients(np.array([0]))[0] > 0
     array([False,  True])
     """
@@ -66,10 +69,11 @@ class Experts:
         self.rates = 2.0**-k
         lead = self.prior * np.sinh(self.rates) * np.exp(-(self.rates**2) / 2 - np.outer(slack, self.rates))
         decay = np.outer(slack, self.rates) + self.rates**2 / 2
-        self._rise = np.concatenate([self.rates, -self.rates]) / bound
-        self._decay = np.concatenate([decay, decay], axis=1)
-        self._lead = np.concatenate([lead, -lead], axis=1)[:, :, None]
-        self._mass = np.concatenate([self.prior, self.prior])[:, None]
+        self._rise = np.concatenate([self.rates, -self.rates])[:, None] / bound
+        self._decay = np.concatenate([decay, decay], axis=1)[:, :, None]
+        mass = np.broadcast_to(np.concatenate([self.prior, self.prior]), self._decay.shape[:2])
+        self._both = np.stack([np.concatenate([lead, -lead], axis=1), mass], axis=1)[:, :, :, None]
+        self._safe = float((np.log(MODERATE * self.prior[-1]) / self._decay[:, -1, 0]).min())
         self.rebuild()
 
     # ---- what the learner asks -----------------------------------------------------------------------------------
@@ -77,9 +81,12 @@ class Experts:
         """c per level, and None, or the logarithm of a factor per level when weights are extreme."""
         if self._extreme == 0:
             return np.add.reduce(self._plain[active], axis=0), None
-        top = self._top[active]
-        scale = top.max(axis=0)
-        return np.asarray((self._relative[active] * np.exp(top - scale)).sum(axis=0)), scale
+        if self._apart is None:
+            self._apart = self._separate()
+        relative, top = self._apart
+        exponents = top[:, active]
+        scale = exponents.max(axis=1)
+        return np.asarray((relative[:, active] * np.exp(exponents - scale[:, None])).sum(axis=1)), scale
 
     def losses(self, active: Index, values: Array) -> Array:
         """Loss of each level against each label for the exact game; at most zero in value, which is what the bound needs."""
@@ -88,35 +95,51 @@ class Experts:
             c = c * np.exp(scale - scale.max())
         return np.asarray(c[:, None] * values - (self.bound_on_value * self.slack * np.abs(c))[:, None])
 
-    def update(self, active: Index, level: int, value: float, weight: float) -> None:
-        """Refresh the cells that a round has just changed."""
-        relative, top, mass = self._cells(level, self.transcript.n[active, level], self.transcript.r[active, level])
-        old = self._top[active, level]
-        self._extreme += int(np.count_nonzero(np.abs(top) > MODERATE)) - int(np.count_nonzero(np.abs(old) > MODERATE))
-        self._relative[active, level] = relative
-        self._top[active, level] = top
-        with np.errstate(under="ignore"):
-            factor = np.exp(np.minimum(top, MODERATE))
-            self._plain[active, level] = relative * factor
-            mass = mass * factor
-        self._total += float(mass.sum() - self._masses[active, level].sum())
-        self._masses[active, level] = mass
+    def update(self, active: Index, level: int, value: float, weight: float, n: Array, r: Array) -> None:
+        """Refresh the cells that a round has just changed; n and r are their new values."""
+        masses = self._masses[level]
+        old = masses[active]
+        if self._extreme == 0:
+            plain, mass = self._cells(level, n, r)
+        else:
+            relative, top, mass = self._cells_apart(level, n, r)
+            if self._apart is None:
+                self._apart = self._separate()
+            self._apart[0][level, active], self._apart[1][level, active] = relative, top
+            factor = np.exp(np.minimum(top, LARGEST))
+            plain, mass = relative * factor, mass * factor
+            self._extreme -= _count_extreme(old)
+        new = float(np.add.reduce(mass))
+        # The slowest expert alone keeps a cell's mass up for that many rounds.
+        if new > MODERATE or self._extreme or self.transcript.rounds > self._safe:
+            self._extreme += _count_extreme(mass)
+        self._plain[active, level] = plain
+        masses[active] = mass
+        self._total += new - float(np.add.reduce(old))
         # The running total is taken afresh now and then; tied to the round number, so that a restored learner does the same.
         if self.transcript.rounds % REFRESH == 0:
             self._total = float(self._masses.sum())
-        self._watch()
+        now = self._total / self._start
+        if now > self.peak:
+            self.peak = now
+            if self.raised_at is None and now >= 1.0 / self.delta:
+                self.raised_at = self.transcript.rounds
 
     def rebuild(self) -> None:
-        """All caches from (n, R): after loading, and after many rounds were added at once."""
+        """All caches from (n, R)."""
         t = self.transcript
-        self._relative, self._top, self._masses = np.empty_like(t.n), np.empty_like(t.n), np.empty_like(t.n)
-        for level in range(t.n.shape[1]):
-            self._relative[:, level], self._top[:, level], self._masses[:, level] = self._cells(level, t.n[:, level], t.r[:, level])
-        self._extreme = int(np.count_nonzero(np.abs(self._top) > MODERATE))
-        with np.errstate(under="ignore"):
-            factor = np.exp(np.minimum(self._top, MODERATE))
-            self._plain = self._relative * factor
-            self._masses *= factor
+        levels, groups = t.n.shape
+        self._plain, self._masses = np.empty((groups, levels)), np.empty((levels, groups))
+        self._apart: tuple[Array, Array] | None = None
+        self._extreme = 0
+        for level in range(levels):
+            relative, top, mass = self._cells_apart(level, t.n[level], t.r[level])
+            factor = np.exp(np.minimum(top, LARGEST))
+            self._plain[:, level], self._masses[level] = relative * factor, mass * factor
+        self._extreme = _count_extreme(self._masses)
+        if self._extreme == 0:
+            for level in range(levels):
+                self._plain[:, level], self._masses[level] = self._cells(level, t.n[level], t.r[level])
         self._total = float(self._masses.sum())
         self._start = 2.0 * float(self.prior.sum()) * t.n.size
         if t.rounds == 0:
@@ -135,12 +158,12 @@ class Experts:
         """Bound on K₂ per group, good at all times together with probability 1 − delta; infinite once an outcome came late."""
         n = self.transcript.n
         if late:
-            return np.full(n.shape[0], np.inf)
+            return np.full(n.shape[1], np.inf)
         # Per cell: |R| ≤ C·(slack·n + η·n/2 + λ_k/η) for every rate; the best rate for this n.
         need = np.log(2.0 * n.size * self.prior.sum() / (self.prior * self.delta)) / self.rates
         spread = np.min([rate * n / 2 + price for rate, price in zip(self.rates, need, strict=True)], axis=0)
-        r = self.bound_on_value * np.minimum(n, self.slack * n + spread)
-        return np.asarray((r**2 / np.where(n > 0, n, 1.0)).sum(axis=1))
+        r = self.bound_on_value * np.minimum(n, self.slack[:, None] * n + spread)
+        return np.asarray((r**2 / np.where(n > 0, n, 1.0)).sum(axis=0))
 
     def state(self) -> dict[str, Any]:
         """What (n, R) do not determine."""
@@ -152,20 +175,29 @@ class Experts:
         self._total, self.peak, self.raised_at = float(state["total"]), float(state["peak"]), state["raised_at"]
 
     # ---- inside --------------------------------------------------------------------------------------------------
-    def _watch(self) -> None:
-        now = self._total / self._start
-        if now > self.peak:
-            self.peak = now
-            if self.raised_at is None and now >= 1.0 / self.delta:
-                self.raised_at = self.transcript.rounds
-
-    def _cells(self, level: int, n: Array, r: Array) -> tuple[Array, Array, Array]:
+    def _cells(self, level: int, n: Array, r: Array) -> tuple[Array, Array]:
+        """Coefficient and mass of cells of one level."""
         # A single column would be summed in another order than many: two at least, so that a rebuild is equal to the last bit.
         if n.size == 1:
-            relative, top, mass = self._cells(level, np.repeat(n, 2), np.repeat(r, 2))
-            return relative[:1], top[:1], mass[:1]
-        exponent = np.multiply.outer(self._rise, r) - np.multiply.outer(self._decay[level], n)
+            plain, mass = self._cells(level, np.repeat(n, 2), np.repeat(r, 2))
+            return plain[:1], mass[:1]
+        both = np.add.reduce(self._both[level] * np.exp(self._rise * r - self._decay[level] * n), axis=1)
+        return both[0], both[1]
+
+    def _cells_apart(self, level: int, n: Array, r: Array) -> tuple[Array, Array, Array]:
+        """The same divided by exp(top), and top."""
+        exponent = self._rise * r - self._decay[level] * n
         top = exponent.max(axis=0)
-        with np.errstate(under="ignore"):
-            w = np.exp(exponent - top)
-            return np.add.reduce(self._lead[level] * w, axis=0), top, np.add.reduce(self._mass * w, axis=0)
+        both = (self._both[level] * np.exp(exponent - top)).sum(axis=1)
+        return both[0], top, both[1]
+
+    def _separate(self) -> tuple[Array, Array]:
+        t = self.transcript
+        relative, top = np.empty_like(t.n), np.empty_like(t.n)
+        for level in range(t.n.shape[0]):
+            relative[level], top[level], _ = self._cells_apart(level, t.n[level], t.r[level])
+        return relative, top
+
+
+def _count_extreme(mass: Array) -> int:
+    return int(np.count_nonzero((mass > MODERATE) | (mass < 1.0 / MODERATE)))

@@ -39,7 +39,7 @@ class GroupWeights:
 
     def __init__(self, transcript: Transcript, bound: float, rise: float, horizon: int | None) -> None:
         self.transcript, self.bound_on_value, self.rise, self.horizon = transcript, bound, rise, horizon
-        self.loss: Array = np.zeros(transcript.n.shape[0])
+        self.loss: Array = np.zeros(transcript.n.shape[1])
         self.weighted = False
         self.rebuild()
 
@@ -53,15 +53,15 @@ class GroupWeights:
         """Loss of each level against each label for the exact game."""
         return np.asarray(self.coefficients(active)[0][:, None] * values)
 
-    def update(self, active: Index, level: int, value: float, weight: float) -> None:
+    def update(self, active: Index, level: int, value: float, weight: float, n: Array, r: Array) -> None:
         """Charge each active group for the round, then refresh its cell."""
         self.loss[active] += weight * value * self._ratio[active, level]
-        self._ratio[active, level] = 2.0 * self.transcript.r[active, level] / (self.transcript.n[active, level] + 1.0)
+        self._ratio[active, level] = 2.0 * r / (n + 1.0)
         self.weighted = self.weighted or weight != 1.0
 
     def rebuild(self) -> None:
         """The cached 2R/(n + 1) from the transcript."""
-        self._ratio = 2.0 * self.transcript.r / (self.transcript.n + 1.0)
+        self._ratio = np.ascontiguousarray((2.0 * self.transcript.r / (self.transcript.n + 1.0)).T)
 
     def bound(self, late: int) -> Array:
         """Bound on E[max over groups of K₂], the same number for each; `late` is the most outcomes that overtook another.
@@ -72,7 +72,7 @@ class GroupWeights:
         a state that lacked them: (1 + 4·late) times the middle term and 8·C²·late·√(2·T·ln|G|) more. Weights below one: three
         times the middle term.
         """
-        groups, m = self.transcript.n.shape
+        m, groups = self.transcript.n.shape
         t, square = max(1, self.transcript.rounds), self.bound_on_value**2
         middle = square * m * (1.0 + max(0.0, float(np.log(t / m)))) * (3.0 if self.weighted else 1.0) * (1.0 + 4.0 * late)
         root = float(np.sqrt(t * np.log(groups)))
@@ -95,7 +95,7 @@ class GroupWeights:
         self.weighted = bool(state["weighted"])
 
     def _rate(self) -> float:
-        groups = self.transcript.n.shape[0]
+        groups = self.transcript.n.shape[1]
         span = 2.0 * self.bound_on_value**2
         if self.horizon is not None:
             return float(np.sqrt(2.0 * np.log(groups) / self.horizon)) / span
@@ -115,26 +115,21 @@ class CellWeights:
         """Loss of each level against each label, the V² term included."""
         share = np.exp(self._rate() * (self.loss - self.loss.max()))
         share /= share.sum()
-        per = share[active] / np.maximum(self.transcript.n[active], 1.0)
-        linear = (2.0 * per * self.transcript.r[active]).sum(axis=0)
-        return np.asarray(linear[:, None] * values + per.sum(axis=0)[:, None] * values**2)
+        per = share[:, active] / np.maximum(self.transcript.n[:, active], 1.0)
+        linear = (2.0 * per * self.transcript.r[:, active]).sum(axis=1)
+        return np.asarray(linear[:, None] * values + per.sum(axis=1)[:, None] * values**2)
 
-    def coefficients(self, active: Index) -> tuple[Array, Array | None]:
-        """The part of the losses that is linear in V."""
-        share = np.exp(self._rate() * (self.loss - self.loss.max()))
-        return (share[active] * self.transcript.r[active] / np.maximum(self.transcript.n[active], 1.0)).sum(axis=0), None
-
-    def update(self, active: Index, level: int, value: float, weight: float) -> None:
+    def update(self, active: Index, level: int, value: float, weight: float, n: Array, r: Array) -> None:
         """Charge the cells of the level played (the transcript already holds the round)."""
-        n, r = self.transcript.n[active, level] - weight, self.transcript.r[active, level] - weight * value
-        self.loss[active, level] += weight * (2.0 * value * r + value**2) / np.maximum(n, 1.0)
+        before = weight * (2.0 * value * (r - weight * value) + value**2) / np.maximum(n - weight, 1.0)
+        self.loss[level, active] += before
 
     def rebuild(self) -> None:
         """Nothing is cached."""
 
     def bound(self, late: int) -> Array:
         """The printed figure, times T so that it compares with K₂; what is proved bounds each cell, not their sum."""
-        groups, m = self.transcript.n.shape
+        m, groups = self.transcript.n.shape
         t, square = max(1, self.transcript.rounds), self.bound_on_value**2
         printed = 2 * self.bound_on_value * self.rise + 2 * square * np.log(t) / t + 12 * square * np.sqrt(np.log(groups * m) / t)
         return np.full(groups, np.inf if late else float(printed) * t)

@@ -143,7 +143,7 @@ class OnlineMulticalibrator:
     def predict_one(self, x: Any, base: float | None = None) -> float:
         """The prediction for `x`; `learn_one` with the same `x` then learns from it. `base` is a model's own prediction."""
         bits = self.setup.members.row(x)
-        play = self._play(np.flatnonzero(bits), self._checked_base(base))
+        play = self._play(bits.nonzero()[0], self._checked_base(base))
         self._pending = (bits.tobytes(), play)
         return float(self.grid.points[play.level])
 
@@ -155,7 +155,7 @@ class OnlineMulticalibrator:
         if self._pending is not None and self._pending[0] == bits.tobytes():
             play = self._pending[1]
         else:
-            play = self._play(np.flatnonzero(bits), None)
+            play = self._play(bits.nonzero()[0], None)
         shown = self._jittered(y)
         try:
             self._record_rounds([play], [shown], [weight])
@@ -169,7 +169,7 @@ class OnlineMulticalibrator:
     # ---- outcomes later ----------------------------------------------------------------------------------------------
     def ask(self, x: Any, base: float | None = None) -> Ticket:
         """A prediction with a number, for an outcome that comes later."""
-        return self._ask(np.flatnonzero(self.setup.members.row(x)), self._checked_base(base))
+        return self._ask(self.setup.members.row(x).nonzero()[0], self._checked_base(base))
 
     def tell(self, ticket: Ticket | int, y: float, weight: float = 1.0) -> None:
         """The outcome of a ticket; tickets may come back in any order, each once."""
@@ -265,7 +265,7 @@ class OnlineMulticalibrator:
     def _play(self, active: Index, base: float | None) -> Play:
         guess = self._guide.guess(active) if base is None else base
         draw = self._draws.uniform()
-        if self.setup.rule == "crossing":
+        if self.setup.rule == "crossing" and not isinstance(self._weights, CellWeights):
             c, scale = self._weights.coefficients(active)
             low, high, share = self._rule.choose(c, guess, free=base is not None, log_scale=scale)
             level = low if draw < share else high
@@ -291,10 +291,11 @@ class OnlineMulticalibrator:
     def _apply(self, play: Play, y: float, weight: float) -> None:
         active, level, guess, seen = play
         point = self.grid.points.item(level)
-        value, *rest = self.property.identify(np.array([point] if guess is None else [point, guess]), y).tolist()
+        at = [point] if guess is None else [point, guess]
+        value, *rest = self.property.identify(np.array(at), np.array([y] * len(at))).tolist()
         self._late = max(self._late, self._transcript.rounds - seen)
-        self._transcript.add(active, level, value, weight)
-        self._weights.update(active, level, value, weight)
+        n, r = self._transcript.add(active, level, value, weight)
+        self._weights.update(active, level, value, weight, n, r)
         if rest:
             self._guide.learn(active, weight * rest[0] / self.setup.facts.bound)
 

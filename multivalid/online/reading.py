@@ -65,9 +65,9 @@ def alarm_of(weights: Any, late: int, setup: Setup) -> Alarm:
 def table_of(transcript: Transcript, setup: Setup, bound: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
     """One row per group; errors are mass-multiplied, as in an audit."""
     total = max(transcript.weight, 1e-300)
-    weight = transcript.n.sum(axis=1)
+    weight = transcript.n.sum(axis=0)
     with np.errstate(invalid="ignore"):
-        prediction = np.where(weight > 0, transcript.n @ setup.grid.points / np.where(weight > 0, weight, 1.0), np.nan)
+        prediction = np.where(weight > 0, setup.grid.points @ transcript.n / np.where(weight > 0, weight, 1.0), np.nan)
     return {
         "name": np.array(setup.members.names, dtype=object),
         "rows": transcript.rows.copy(),
