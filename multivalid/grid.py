@@ -1,7 +1,7 @@
 """The finite range of a predictor: the levels it may predict, in the label's own units.
 
-Rounding goes to the nearest point, ties to the upper one. Labels are binned right-closed, (γ_{j−1}, γ_j], so that "y ≤ γ_j" is
-"bin ≤ j": a label on a grid point counts as covered by it.
+Intervals are right-closed throughout. A prediction is rounded to the nearest point, half way going down; a label in
+(γ_{j−1}, γ_j] belongs to bin j, so that "y ≤ γ_j" is "bin ≤ j" and a label on a grid point counts as covered by it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Grid:
     >>> grid.points
     array([0.125, 0.375, 0.625, 0.875])
     >>> grid.round([0.0, 0.25, 0.9])
-    array([0, 1, 3])
+    array([0, 0, 3])
     """
 
     def __init__(self, points: ArrayLike, *, lo: float | None = None, hi: float | None = None) -> None:
@@ -71,16 +71,16 @@ class Grid:
         return cls(np.linspace(lo, hi, m), lo=lo, hi=hi)
 
     @classmethod
-    def paper(cls, m: int) -> Grid:
-        """The points i/(m + 1), i = 1 … m, of [0, 1].
+    def paper(cls, m: int, lo: float = 0.0, hi: float = 1.0) -> Grid:
+        """The points i/(m + 1), i = 1 … m, of [0, 1] (or of [lo, hi]): the grid that the paper prints.
 
         Examples
         --------
         >>> Grid.paper(3).points
         array([0.25, 0.5 , 0.75])
         """
-        m = validate.count(m, "m")
-        return cls(np.arange(1, m + 1) / (m + 1), lo=0.0, hi=1.0)
+        lo, hi, m = _span(lo, hi, m)
+        return cls(lo + (hi - lo) * (np.arange(1, m + 1) / (m + 1)), lo=lo, hi=hi)
 
     @classmethod
     def quantile(cls, values: ArrayLike, m: int, sample_weight: ArrayLike | None = None) -> Grid:
@@ -121,8 +121,8 @@ class Grid:
         return np.asarray(self.points[:-1] + np.diff(self.points) / 2)
 
     def round(self, values: ArrayLike) -> NDArray[np.intp]:
-        """Index of the nearest point; a value half way goes up."""
-        return np.searchsorted(self.boundaries, np.asarray(values, dtype=np.float64), side="right")
+        """Index of the nearest point; a value half way goes down."""
+        return np.searchsorted(self.boundaries, np.asarray(values, dtype=np.float64), side="left")
 
     def check(self, values: Array, name: str = "y_pred") -> Array:
         """Refuse predictions outside [lo, hi]: rounding them would move them by more than the grid promises."""

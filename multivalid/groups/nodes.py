@@ -1,7 +1,7 @@
 """The shapes a group condition can take, and the text each is written as.
 
-A *term* is a value per row (a column, a constant, arithmetic); a *condition* is true or false per row. The parser builds
-these, `engine` turns them into frame expressions and `rows` into Python closures, so all of them mean the same thing.
+A *term* is a value per row (a column, a constant, arithmetic); a *condition* is true or false per row. The parser
+builds these, `engine` turns them into frame expressions and `rows` into Python closures: one meaning everywhere.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Arithmetic:
 
 @dataclass(frozen=True)
 class Compare:
-    """`left op right`: false when either side is missing."""
+    """`left op right`: false when either side is missing. A constant is always on the right."""
 
     op: str
     left: Term

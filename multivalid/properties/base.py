@@ -133,6 +133,10 @@ class Property(ABC):
         at_lo = np.add.reduceat(weights * self.identify(np.repeat(lo, sizes), labels), starts)
         return np.where(at_lo >= 0, lo, hi)
 
+    def solve_points(self, labels: Array) -> Array:
+        """Γ of a law that sits on one label, for each label: the prediction that scores best if the label is certain."""
+        return self.solve_segments(labels, np.ones_like(labels), np.arange(labels.size))
+
     # ---- facts -----------------------------------------------------------------------------------------------
     @property
     def label_domain(self) -> Interval:

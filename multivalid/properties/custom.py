@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -108,8 +109,7 @@ class RightDerivative:
     def __call__(self, prediction: Array, label: Array) -> Array:
         here = checked(self.score, "score", prediction, label)
         d1, d2, d4 = (
-            (checked(self.score, "score", prediction + h, label) - here) / h
-            for h in (self.step, self.step / 2, self.step / 4)
+            (checked(self.score, "score", prediction + h, label) - here) / h for h in (self.step, self.step / 2, self.step / 4)
         )
         # Richardson: the differences have errors a·h + b·h² + …; these weights cancel a and b.
         return np.asarray((d1 - 6 * d2 + 8 * d4) / 3)
@@ -141,7 +141,7 @@ class Identified(Property):
         # ∫ V from the label itself: the constant of integration is free for each label, and V most often breaks at γ = y.
         total = np.zeros(g.shape)
         cuts = self._cuts(g, y)
-        for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+        for start, stop in pairwise(cuts):
             total += integrate(lambda r: self.identify(r, y), start, stop)
         return total
 

@@ -33,6 +33,9 @@ class Expectation(Property):
         total = np.add.reduceat(weights * self.transform(labels), starts)
         return np.asarray(total / np.add.reduceat(weights, starts))
 
+    def solve_points(self, labels: Array) -> Array:
+        return self.transform(labels)
+
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         span = self.transform_range(lo, hi)
         return Facts(Interval(lo, hi), span, span.length, 1.0, "", 1.0, span.length**2 / 2)

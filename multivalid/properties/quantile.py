@@ -53,6 +53,9 @@ class Quantile(Property):
         at = np.searchsorted(law + share, np.arange(starts.size) + self.tau * REACHED, side="left")
         return np.asarray(labels[np.clip(at, starts, starts + sizes - 1)])
 
+    def solve_points(self, labels: Array) -> Array:
+        return labels
+
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         most = max(self.tau, 1 - self.tau)
         reason = "the coverage of a single label jumps; L is the largest density of the labels, estimated per cell on data"

@@ -1,0 +1,62 @@
+"""Columns of a data frame (pandas, polars, pyarrow, …) as NumPy vectors."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.errors import InputError
+
+
+def eager(data: Any) -> nw.DataFrame[Any]:
+    """The frame behind `data`."""
+    try:
+        return nw.from_native(data, eager_only=True)
+    except TypeError:
+        raise InputError(
+            f"data must be a data frame held in memory (pandas, polars, pyarrow), got {type(data).__name__}; "
+            f"collect a lazy frame first, or pass arrays and leave data=None."
+        ) from None
+
+
+def column(frame: nw.DataFrame[Any], name: str, argument: str) -> NDArray[Any]:
+    """Column `name` as a vector; missing values are refused with their number and first row."""
+    if name not in frame.columns:
+        near = difflib.get_close_matches(name, frame.columns, n=3)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns: {', '.join(frame.columns[:20])}."
+        raise InputError(f"{argument}={name!r} is not a column of data; {hint}")
+    series = frame[name]
+    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+        raise InputError(f"{argument}={name!r} must hold numbers, but the column has type {series.dtype}; convert it first.")
+    missing = series.is_null().to_numpy()
+    if missing.any():
+        raise InputError(
+            f"{argument}={name!r} has {int(missing.sum())} missing values, the first at row {int(np.argmax(missing))}; "
+            f"drop those rows or fill them in before calling."
+        )
+    return np.asarray(series.to_numpy())
+
+
+def from_columns(columns: dict[str, Any], like: nw.DataFrame[Any] | None) -> Any:
+    """A native frame of the caller's own kind; pandas, else polars, else pyarrow, when there was no frame to imitate."""
+    if like is not None:
+        return nw.from_dict(columns, backend=like.implementation).to_native()
+    for backend in ("pandas", "polars", "pyarrow"):
+        try:
+            return nw.from_dict(columns, backend=backend).to_native()
+        except ImportError:
+            continue
+    raise InputError("to_frame() needs a data frame library: install pandas, polars or pyarrow, or use .table.")
+
+
+def with_column(frame: nw.DataFrame[Any], name: str, values: NDArray[Any]) -> Any:
+    """The native frame with one more column (or that column replaced)."""
+    series = nw.new_series(name=name, values=values, backend=frame.implementation)
+    index = nw.maybe_get_index(frame)
+    if index is not None:  # pandas aligns by index: without this a filtered frame would receive shuffled values
+        series = nw.maybe_set_index(series, index=index)
+    return frame.with_columns(series).to_native()

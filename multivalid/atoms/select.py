@@ -1,0 +1,95 @@
+"""What the user handed over, as rows: the only place that knows whether it came as arrays or as columns of a frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from multivalid import validate
+from multivalid.atoms import frames
+from multivalid.errors import InputError
+from multivalid.groups.family import FittedGroups, Groups
+from multivalid.groups.items import Flags
+from multivalid.groups.membership import Membership
+from multivalid.properties.base import Array
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Labels, predictions and weights of every row, and the groups it belongs to."""
+
+    labels: Array
+    predictions: Array
+    weights: Array
+    groups: FittedGroups
+    membership: Membership
+    frame: nw.DataFrame[Any] | None
+
+    def __len__(self) -> int:
+        return int(self.labels.size)
+
+    def take(self, rows: np.ndarray[Any, np.dtype[np.intp]]) -> Rows:
+        """A selection of rows."""
+        return Rows(
+            self.labels[rows], self.predictions[rows], self.weights[rows], self.groups, self.membership.take(rows), self.frame
+        )
+
+
+def rows(y_true: Any, y_pred: Any, *, groups: Any, data: Any = None, sample_weight: Any = None, width: int = 1) -> Rows:
+    """Check and gather the columns; groups are fitted here unless they already are."""
+    frame = None if data is None else frames.eager(data)
+    labels = validate.vector(resolve(y_true, frame, "y_true"), "y_true")
+    predictions = predictions_of(y_pred, frame, width)
+    validate.same_length(predictions, labels.size, "y_pred", "y_true")
+    weights = validate.weights(resolve(sample_weight, frame, "sample_weight"), labels.size)
+    if frame is not None:
+        _same_as_frame(frame, labels.size)
+    fitted, membership = _groups(groups, data, labels.size)
+    return Rows(labels, predictions, weights, fitted, membership, frame)
+
+
+def predictions_of(y_pred: Any, frame: nw.DataFrame[Any] | None, width: int) -> Array:
+    """One prediction per row, or `width` of them for a pair (an array with columns, or a list of column names)."""
+    if width == 1:
+        return validate.vector(resolve(y_pred, frame, "y_pred"), "y_pred")
+    if isinstance(y_pred, (list, tuple)) and len(y_pred) == width:
+        y_pred = np.stack([np.asarray(resolve(part, frame, "y_pred")) for part in y_pred], axis=1)
+    return validate.columns(resolve(y_pred, frame, "y_pred"), "y_pred", width)
+
+
+def membership_of(fitted: FittedGroups, *, data: Any, groups: Any, rows: int) -> Membership:
+    """Groups fitted earlier, on new rows: from their columns in `data`, or from boolean arrays given again as `groups`."""
+    if isinstance(groups, Membership):
+        if groups.groups != len(fitted) or groups.rows != rows:
+            raise InputError(
+                f"groups has {groups.groups} groups and {groups.rows} rows, expected {len(fitted)} (with everyone) and {rows}."
+            )
+        return groups
+    return Membership.from_masks(fitted.masks(data, arrays=groups, n_rows=rows), rows)
+
+
+def _groups(groups: Any, data: Any, rows: int) -> tuple[FittedGroups, Membership]:
+    if isinstance(groups, FittedGroups):
+        return groups, Membership.from_masks(groups.masks(data, n_rows=rows), rows)
+    spec = groups if isinstance(groups, Groups) else Groups(groups)
+    fitted = spec.fit(data, n_rows=rows)
+    return fitted, Membership.from_masks(fitted.masks(data, arrays=_arrays(spec), n_rows=rows), rows)
+
+
+def _arrays(spec: Groups) -> list[Any]:
+    return [entry.item.array for entry in spec.entries if isinstance(entry.item, Flags)]
+
+
+def resolve(value: Any, frame: nw.DataFrame[Any] | None, argument: str) -> Any:
+    """A column when `value` names one and there is a frame; else `value` itself."""
+    if isinstance(value, str) and frame is not None:
+        return frames.column(frame, value, argument)
+    return value
+
+
+def _same_as_frame(frame: nw.DataFrame[Any], rows: int) -> None:
+    if len(frame) != rows:
+        raise InputError(f"y_true has {rows} rows but data has {len(frame)}; both must describe the same rows.")

@@ -1,0 +1,216 @@
+"""`audit`: for which groups are the predictions off, by how much, and is it noise?"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.atoms import select
+from multivalid.atoms.frames import from_columns
+from multivalid.atoms.select import Rows
+from multivalid.audit import inference, measures
+from multivalid.audit.cells import tabulate
+from multivalid.audit.solve import cell_values, group_values
+from multivalid.audit.text import verdict_line, worst_table
+from multivalid.errors import InputError
+from multivalid.grid import Grid
+from multivalid.properties import Property, parse
+from multivalid.properties.base import Array
+
+MAX_LEVELS_AS_GIVEN = 64  # predictions with at most this many distinct values are audited value by value
+DEFAULT_LEVELS = 20
+
+
+class Cell(NamedTuple):
+    """One (group, level): its rows, mean prediction, solved property, mean V with its standard error, and its share of the error."""
+
+    group: str
+    level: float
+    rows: int
+    weight: float
+    prediction: float
+    value: float
+    identification: float
+    standard_error: float
+    error: float
+
+
+class Audit:
+    """What `audit` found.
+
+    Attributes
+    ----------
+    error : float
+        The largest V-error of any group.
+    table : dict of arrays
+        One row per group: name, rows, weight, error (V-form), gamma_error, l1, linf, worst_level, debiased, chi2, p_value, p_adjusted,
+        prediction (mean), value (Γ of the group's labels).
+    cells : dict of arrays
+        One row per non-empty (group, level): group, level, rows, weight, prediction, value, identification (mean V), standard_error,
+        error (p·v²).
+    verdict : str
+        One line for a person.
+    """
+
+    def __init__(
+        self, prop: Property, grid: Grid, table: dict[str, NDArray[Any]], cells: dict[str, NDArray[Any]], rows: Rows
+    ) -> None:
+        self.property, self.grid, self.table, self.cells = prop, grid, table, cells
+        self.groups = rows.groups
+        self._frame = rows.frame
+
+    @property
+    def error(self) -> float:
+        """The largest V-error of any group."""
+        return float(self.table["error"].max())
+
+    @property
+    def verdict(self) -> str:
+        """How many groups are off beyond chance."""
+        return verdict_line(self.table)
+
+    def worst(self, k: int = 10) -> list[Cell]:
+        """The k cells that contribute most to the error, largest first."""
+        order = np.argsort(-self.cells["error"], kind="stable")[:k]
+        return [Cell(**{name: column[i].item() for name, column in self.cells.items()}) for i in order]
+
+    def summary(self, k: int = 10) -> str:
+        """The verdict and the k worst groups, as text that fits a terminal."""
+        return "\n".join([self.verdict, "", worst_table(self.table, k), "", *self.groups.notes]).rstrip()
+
+    def to_frame(self) -> Any:
+        """The per-group table as a data frame of the kind that `data` was."""
+        return from_columns(self.table, self._frame)
+
+    def __repr__(self) -> str:
+        return f"<Audit of {self.property!r}: {self.verdict}>"
+
+
+def audit(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    groups: Any,
+    data: Any = None,
+    property: str | Property = "mean",
+    grid: Grid | None = None,
+    sample_weight: Any = None,
+) -> Audit:
+    """For each group: how far are the predictions off, given their own value, and is that beyond chance?
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, or the name of a column of `data`
+        Outcomes and predictions.
+    groups : list of items, Groups, or boolean array
+        For whom: predicate texts, column names, `bins`, `cross`, boolean arrays. The whole population is always a group.
+    data : data frame, optional
+        Where columns named in the other arguments live.
+    property : Property or str
+        What the predictions are of.
+    grid : Grid, optional
+        Levels to condition on. By default: predictions with at most 64 distinct values are taken value by value; probabilities are cut
+        into 20 equal parts of [0, 1]; anything else into 20 parts of equal weight. V is always taken at the prediction itself.
+    sample_weight : array-like or column name, optional
+        Non-negative weights.
+
+    Returns
+    -------
+    Audit
+
+    Notes
+    -----
+    With p the mass of a cell (group, level) and v its mean V, a group's error is Σ p·v². The debiased error subtracts from each v² the
+    variance of v, so that pure noise averages to zero. The test compares Σ v²/variance with χ²; Holm's correction covers all groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.random(4000) < 0.3
+    >>> truth = np.where(group, 0.7, 0.4)
+    >>> y = rng.random(4000) < truth
+    >>> found = audit(y, np.full(4000, 0.49), groups=[group])
+    >>> found.verdict
+    '1 of 2 groups is off beyond chance at 5 %: group 1.'
+    """
+    prop = parse(property)
+    rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight)
+    return audit_rows(rows, prop, grid)
+
+
+def audit_rows(rows: Rows, prop: Property, grid: Grid | None = None) -> Audit:
+    """The audit of rows already gathered."""
+    prop.check_labels(rows.labels)
+    if grid is None:
+        grid = default_grid(rows.predictions, rows.weights)
+    elif not isinstance(grid, Grid):
+        raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
+    grid.check(rows.predictions)
+    level = grid.round(rows.predictions)
+    sums = tabulate(rows.membership.by_row(), level, _row_sums(rows, prop), len(grid), rows.membership.groups)
+    solved = cell_values(prop, rows.labels, rows.weights, level, rows.membership, len(grid))
+    return _assemble(rows, prop, grid, sums, solved)
+
+
+def default_grid(predictions: Array, weights: Array) -> Grid:
+    """Levels for an audit when the user names none."""
+    distinct = np.unique(predictions)
+    if distinct.size <= MAX_LEVELS_AS_GIVEN:
+        return Grid(distinct)
+    if distinct[0] >= 0 and distinct[-1] <= 1:
+        return Grid.uniform(0, 1, DEFAULT_LEVELS)
+    return Grid.quantile(predictions, DEFAULT_LEVELS, weights)
+
+
+def _row_sums(rows: Rows, prop: Property) -> Array:
+    """Per row: 1 (0 without weight), w, wV, w², w²V, w²V², w·prediction; what every column of the report is made of."""
+    w, v = rows.weights, prop.identify(rows.predictions, rows.labels)
+    return np.stack([w > 0, w, w * v, w * w, w * w * v, w * w * v * v, w * rows.predictions], axis=1)
+
+
+def _assemble(rows: Rows, prop: Property, grid: Grid, sums: Array, solved: Array) -> Audit:
+    count, weight, wv, ww, wwv, wwvv, wp = np.moveaxis(sums, 2, 0)
+    filled = weight > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean, prediction = np.where(filled, wv / weight, 0.0), np.where(filled, wp / weight, np.nan)
+    mass = weight / rows.weights.sum()
+    variance = inference.mean_variance(count, weight, mean, ww, wwv, wwvv)
+    steady = inference.steady_variance(count, weight, variance, ww)
+    statistic, p_value = inference.chi_square(mean, steady, count)
+    gap = np.where(filled, prediction - solved, 0.0)
+    group_weight = weight.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        group_prediction = wp.sum(axis=0) / group_weight
+    table: dict[str, NDArray[Any]] = {
+        "name": np.array(rows.groups.names),
+        "rows": count.sum(axis=0).astype(np.int64),
+        "weight": group_weight,
+        "error": measures.l2(mass, mean),
+        "gamma_error": measures.l2(mass, gap),
+        "l1": measures.l1(mass, mean),
+        "linf": measures.linf(mass, mean),
+        "worst_level": grid.points[np.argmax(mass * mean**2, axis=0)],
+        "debiased": inference.debiased(mass, mean, variance, count),
+        "chi2": statistic,
+        "p_value": p_value,
+        "p_adjusted": inference.holm(p_value),
+        "prediction": group_prediction,
+        "value": group_values(prop, rows.labels, rows.weights, rows.membership),
+    }
+    level, group = np.nonzero(filled)
+    at = (level, group)
+    cells: dict[str, NDArray[Any]] = {
+        "group": table["name"][group],
+        "level": grid.points[level],
+        "rows": count[at].astype(np.int64),
+        "weight": weight[at],
+        "prediction": prediction[at],
+        "value": solved[at],
+        "identification": mean[at],
+        "standard_error": np.sqrt(steady[at]),
+        "error": (mass * mean**2)[at],
+    }
+    return Audit(prop, grid, table, cells, rows)

@@ -1,0 +1,159 @@
+"""What a fit guarantees, in numbers and in words."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from multivalid.batch.algorithm import Blocked
+from multivalid.errors import ModelFileError
+from multivalid.properties.base import Array
+
+STATUS = ("converged", "blocked", "budget")
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was asked, what was reached, and the bounds that hold.
+
+    Attributes
+    ----------
+    status : str
+        "converged", "blocked" (some cells violate the goal and no level improves them), or "budget" (stopped early).
+    mode : str
+        The rule that was followed.
+    alpha : float
+        The error asked for: when converged, no group's V-error exceeds it on the rows fitted.
+    error : float
+        The largest V-error of any group reached on the rows fitted.
+    updates, update_bound : int
+        Updates made, and the most that the theorem allows.
+    initial, optimal : float
+        Mean score of the rounded predictions at the start, and a lower bound on that of any predictor.
+    potential : array
+        Mean score before the first update and after each.
+    least_drop, drop_bound : float
+        The smallest drop of the potential in one update (NaN without updates), and the bound it must respect.
+    lipschitz, steepest : float
+        The L that the guarantee uses, and the steepest V between levels in any cell visited.
+    blocked : list
+        Cells that stay violated: group, level, weight, identification, lipschitz, jump.
+    sample_bound : float
+        Bound on the population's error from the rows fitted and the number of updates, with probability 95 %.
+    holdout_error, holdout_debiased, holdout_bound : float or None
+        V-error on rows not used, the same with the noise taken out, and a bound on the population's error with probability 95 %.
+    note : str
+        What a person should know besides.
+    """
+
+    status: str
+    mode: str
+    alpha: float
+    error: float
+    updates: int
+    update_bound: int | None
+    initial: float
+    optimal: float
+    potential: Array
+    least_drop: float
+    drop_bound: float
+    lipschitz: float
+    steepest: float
+    blocked: list[Blocked] = field(default_factory=list)
+    sample_bound: float | None = None
+    holdout_error: float | None = None
+    holdout_debiased: float | None = None
+    holdout_bound: float | None = None
+    note: str = ""
+
+    def summary(self) -> str:
+        """The certificate in a few lines for a person."""
+        within = "" if self.update_bound is None else f", at most {self.update_bound:,} by the theorem"
+        lines = [
+            f"{self.status}: worst group error {self.error:.3g} on the rows fitted; {self.alpha:.3g} asked ({self.mode} mode).",
+            f"{self.updates:,} updates{within}; mean score {self.potential[0]:.6g} → {self.potential[-1]:.6g}.",
+        ]
+        if self.blocked:
+            worst = max(self.blocked, key=lambda cell: cell.weight * cell.identification**2)
+            lines.append(
+                f"{len(self.blocked)} cells cannot be improved: between two levels V jumps by up to {worst.jump:.3g} "
+                f"(labels with ties); a finer grid or jittered labels help."
+            )
+        if self.holdout_error is not None and self.holdout_debiased is not None and self.holdout_bound is not None:
+            lines.append(
+                f"On rows held out: error {self.holdout_error:.3g}, debiased {self.holdout_debiased:.3g}; "
+                f"at most {self.holdout_bound:.3g} on the population with probability 95 %."
+            )
+        elif self.sample_bound is not None:
+            lines.append(
+                f"On the population: at most {self.sample_bound:.3g} with probability 95 %; hold rows out for a sharper bound."
+            )
+        return "\n".join([*lines, *([self.note] if self.note else [])])
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; infinities and NaN become null."""
+        data = asdict(self)
+        data["potential"] = self.potential.tolist()
+        data["blocked"] = [list(cell) for cell in self.blocked]
+        return {name: _plain(value) for name, value in data.items()}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Certificate:
+        """The certificate that `to_json` described, every field checked."""
+        known = {f.name for f in fields(cls)}
+        if set(data) != known:
+            raise ModelFileError(f"certificate: fields {sorted(known ^ set(data))} are missing or unknown.")
+        if data["status"] not in STATUS:
+            raise ModelFileError(f"certificate: status must be one of {', '.join(STATUS)}, got {data['status']!r}.")
+        for name in ("mode", "note"):
+            if not isinstance(data[name], str):
+                raise ModelFileError(f"certificate: {name} must be text, got {data[name]!r}.")
+        made = dict(data)
+        for name in _NUMBERS:
+            made[name] = _number(data[name], name)
+        for name in ("sample_bound", "holdout_error", "holdout_debiased", "holdout_bound"):
+            made[name] = None if data[name] is None else _number(data[name], name)
+        for name in ("updates", "update_bound"):
+            if not (data[name] is None and name == "update_bound"):
+                made[name] = _whole(data[name], name)
+        made["potential"] = np.array([_number(value, "potential") for value in _list(data["potential"], "potential")])
+        made["blocked"] = [_blocked(cell) for cell in _list(data["blocked"], "blocked")]
+        return cls(**made)
+
+
+_NUMBERS = ("alpha", "error", "initial", "optimal", "least_drop", "drop_bound", "lipschitz", "steepest")
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _number(value: Any, name: str) -> float:
+    if value is None:
+        return float("nan")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
+        raise ModelFileError(f"certificate: {name} must be a finite number, got {value!r}.")
+    return float(value)
+
+
+def _whole(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ModelFileError(f"certificate: {name} must be a whole number, got {value!r}.")
+    return value
+
+
+def _list(value: Any, name: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise ModelFileError(f"certificate: {name} must be a list, got {type(value).__name__}.")
+    return value
+
+
+def _blocked(cell: Any) -> Blocked:
+    if not isinstance(cell, list) or len(cell) != len(Blocked._fields):
+        raise ModelFileError(f"certificate: a blocked cell must have {len(Blocked._fields)} values, got {cell!r}.")
+    return Blocked(_whole(cell[0], "blocked group"), _whole(cell[1], "blocked level"), *(_number(v, "blocked") for v in cell[2:]))

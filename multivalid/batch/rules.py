@@ -1,0 +1,90 @@
+"""Which cell moves next, where to, and when to stop: the theorem's rule and the printed one.
+
+A cell has mass p and mean identification v. A rule gives each cell of a level a priority (negative: leave it alone), and for the
+chosen cell a destination, or none when the cell cannot be improved (it is then *blocked*).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from multivalid.batch.state import Target
+from multivalid.properties.base import Array
+
+
+class Rule(Protocol):
+    """When to stop, what to move, and where."""
+
+    def priority(self, mass: Array, identification: Array) -> Array:
+        """Larger is more urgent, negative is never; identification is p·v."""
+
+    def satisfied(self, mass: Array, identification: Array) -> bool:
+        """Whether the whole table already meets the goal."""
+
+    def destination(self, cell: Target, level: int) -> int | None:
+        """Level to move to; None when no level is better."""
+
+
+def violation(mass: Array, identification: Array) -> Array:
+    """p·v² of each cell, 0 where it is empty."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(mass > 0, identification**2 / mass, 0.0)
+
+
+def nearest_minimum(values: Array, level: int, scale: float) -> int:
+    """Index of the smallest value; among values equal up to rounding, the one nearest to `level`, then the lower."""
+    ties = np.flatnonzero(values <= values.min() + 1e-12 * scale)
+    return int(ties[np.argmin(np.abs(ties - level))])
+
+
+@dataclass(frozen=True)
+class TheoremRule:
+    """Move cells with p·v² ≥ threshold and |v| > reach to the level of least score, if that lowers the mean score by `least_drop`.
+
+    With reach = 2Lg and least_drop = threshold/(4L) every update lowers the potential by least_drop, whatever the labels; where V
+    rises by at most Lg between neighbouring levels no cell is ever blocked.
+    """
+
+    threshold: float
+    reach: float
+    least_drop: float
+
+    def priority(self, mass: Array, identification: Array) -> Array:
+        size = violation(mass, identification)
+        return np.where((size >= self.threshold) & (np.abs(identification) > self.reach * mass), size, -1.0)
+
+    def satisfied(self, mass: Array, identification: Array) -> bool:
+        return False  # the priorities say it all
+
+    def destination(self, cell: Target, level: int) -> int | None:
+        spread = float(np.ptp(cell.score))
+        to = nearest_minimum(cell.score, level, spread)
+        # Rounding of sums must not make a drop of exactly least_drop look short of it.
+        enough = cell.weight * (cell.score[level] - cell.score[to]) >= self.least_drop * (1 - 1e-9)
+        return to if to != level and enough else None
+
+
+@dataclass(frozen=True)
+class PrintedRule:
+    """While some group's error exceeds alpha, move the cell of largest p·v² to the level of least |V|.
+
+    The printed text breaks ties in |V| anyhow; here the lower score decides, then nearness. Where the destination is the cell's own
+    level, or would not lower the potential, the printed loop can repeat for ever: the cell is blocked instead.
+    """
+
+    alpha: float
+
+    def priority(self, mass: Array, identification: Array) -> Array:
+        return np.where(mass > 0, violation(mass, identification), -1.0)
+
+    def satisfied(self, mass: Array, identification: Array) -> bool:
+        return bool(violation(mass, identification).sum(axis=0).max() <= self.alpha)
+
+    def destination(self, cell: Target, level: int) -> int | None:
+        size = np.abs(cell.identify)
+        ties = size <= size.min() + 1e-12 * size.max()
+        to = nearest_minimum(np.where(ties, cell.score, np.inf), level, float(np.ptp(cell.score)))
+        return to if to != level and cell.score[to] < cell.score[level] else None

@@ -1,0 +1,188 @@
+"""The fitted thing: predict on new rows, audit, save, load."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid import validate
+from multivalid.atoms import frames, select
+from multivalid.audit.audit import Audit, audit_rows
+from multivalid.batch.algorithm import Patch
+from multivalid.batch.certificate import Certificate
+from multivalid.batch.predictor import LevelPredictor, Predictor
+from multivalid.errors import InputError, ModelFileError
+from multivalid.grid import Grid
+from multivalid.groups.family import FittedGroups
+from multivalid.properties import Property, parse, spec_of
+from multivalid.storage import read_json, write_json
+
+KIND, VERSION = "multivalid.calibration", 1
+
+
+class Calibration:
+    """Predictions made right on average for every group; the result of `multicalibrate`.
+
+    Attributes
+    ----------
+    property, grid, groups : what was calibrated, on which levels, for whom
+    patches : list of Patch
+        The ordered moves (group, source level, target level).
+    certificate : Certificate
+        What is guaranteed.
+    levels : array or None
+        Level of each fitted row (None after loading).
+    """
+
+    def __init__(
+        self,
+        property: Property,
+        groups: FittedGroups,
+        predictor: Predictor,
+        certificate: Certificate,
+        levels: NDArray[np.intp] | None = None,
+    ) -> None:
+        self.property, self.groups, self.certificate, self.levels = property, groups, certificate, levels
+        self.predictor = predictor
+
+    @property
+    def grid(self) -> Grid:
+        """The levels that the guarantee conditions on."""
+        return self.predictor.grid
+
+    @property
+    def patches(self) -> list[Patch]:
+        """The ordered moves."""
+        return self.predictor.patches
+
+    def predict(self, y_pred: Any, *, data: Any = None, groups: Any = None, output: str | None = None) -> Any:
+        """Calibrated predictions for new rows.
+
+        Parameters
+        ----------
+        y_pred : array-like, or the name of a column of `data`
+            The model's own predictions.
+        data : data frame, optional
+            Rows with the columns that the groups use; names decide, not positions.
+        groups : boolean array or list of them, optional
+            For groups that were fitted from boolean arrays: the same arrays for the new rows.
+        output : str, optional
+            Return the frame with the predictions as this column, instead of an array.
+
+        Examples
+        --------
+        >>> import multivalid as mv
+        >>> fitted = mv.multicalibrate([0, 0, 1, 1], [0.5, 0.5, 0.5, 0.5], groups=[], mode="theorem", m=4)
+        >>> fitted.predict([0.1, 0.9])
+        array([0.125, 0.875])
+        """
+        frame = None if data is None else frames.eager(data)
+        predictions = select.predictions_of(y_pred, frame, 1)
+        membership = select.membership_of(self.groups, data=data, groups=groups, rows=predictions.shape[0])
+        values = self.predictor.predict(predictions, membership)
+        if output is None:
+            return values
+        if frame is None:
+            raise InputError(f"output={output!r} needs data=, the frame to add the column to.")
+        return frames.with_column(frame, output, values)
+
+    def audit(self, y_true: Any, y_pred: Any, *, data: Any = None, groups: Any = None, sample_weight: Any = None) -> Audit:
+        """Audit the calibrated predictions on rows with known outcomes; `y_pred` are the model's own predictions.
+
+        Examples
+        --------
+        >>> import multivalid as mv
+        >>> fitted = mv.multicalibrate([0, 0, 1, 1], [0.5, 0.5, 0.5, 0.5], groups=[], mode="theorem", m=4)
+        >>> fitted.audit([0, 1], [0.5, 0.5]).error
+        0.015625
+        """
+        frame = None if data is None else frames.eager(data)
+        calibrated = self.predict(y_pred, data=data, groups=groups)
+        labels = validate.vector(select.resolve(y_true, frame, "y_true"), "y_true")
+        validate.same_length(calibrated, labels.size, "y_pred", "y_true")
+        weights = validate.weights(select.resolve(sample_weight, frame, "sample_weight"), labels.size)
+        membership = select.membership_of(self.groups, data=data, groups=groups, rows=labels.size)
+        rows = select.Rows(labels, calibrated, weights, self.groups, membership, frame)
+        return audit_rows(rows, self.property, self.grid)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as one JSON file, whole or not at all; `multivalid.load` reads it back.
+
+        Examples
+        --------
+        >>> import multivalid as mv, tempfile, pathlib
+        >>> fitted = mv.multicalibrate([0, 0, 1, 1], [0.5, 0.5, 0.5, 0.5], groups=[], mode="theorem", m=4)
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.json"
+        >>> fitted.save(path)
+        >>> mv.load(path).predict([0.1])
+        array([0.125])
+        """
+        write_json(path, self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        """The model as plain data."""
+        spec = spec_of(self.property)
+        if spec is None:
+            raise InputError(
+                f"{self.property!r} is built from a function, which a model file cannot hold; give it a name first with "
+                f"multivalid.register('my property', prop), then save, and register it again before loading."
+            )
+        return {
+            "kind": KIND,
+            "version": VERSION,
+            "property": spec,
+            "groups": self.groups.to_json(),
+            "predictor": self.predictor.to_json(),
+            "certificate": self.certificate.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Calibration:
+        """The model that `to_json` described, every part checked."""
+        fields = {"kind", "version", "property", "groups", "predictor", "certificate"}
+        if set(content) != fields:
+            raise ModelFileError(f"the model has fields {sorted(set(content) ^ fields)} too many or too few.")
+        if content["version"] != VERSION or isinstance(content["version"], bool):
+            raise ModelFileError(f"the model has version {content['version']!r}; this release reads version {VERSION}.")
+        if not isinstance(content["property"], str):
+            raise ModelFileError(f"property must be text, got {content['property']!r}.")
+        try:
+            prop = parse(content["property"])
+        except InputError as error:
+            raise ModelFileError(f"property: {error} A user's own property must be registered before loading.") from None
+        groups = FittedGroups.from_json(content["groups"])
+        if not isinstance(content["certificate"], dict):
+            raise ModelFileError("certificate must be an object.")
+        return cls(
+            prop, groups, predictor_from_json(content["predictor"], len(groups)), Certificate.from_json(content["certificate"])
+        )
+
+    def __repr__(self) -> str:
+        groups = len(self.groups)
+        return f"<Calibration of {self.property!r} for {groups} groups: {self.certificate.status}, {len(self.patches)} patches>"
+
+
+def predictor_from_json(data: Any, groups: int) -> Predictor:
+    """The predictor that a model file describes."""
+    kinds = {"levels": LevelPredictor.from_json}
+    if not isinstance(data, dict) or data.get("kind") not in kinds:
+        raise ModelFileError(f"predictor must be an object of kind {' or '.join(kinds)}.")
+    return kinds[data["kind"]](data, groups)
+
+
+def load(path: str | os.PathLike[str]) -> Calibration:
+    """Read a model that `save` wrote; a damaged, edited or foreign file is refused with the reason.
+
+    Examples
+    --------
+    >>> load("no such file")
+    Traceback (most recent call last):
+    multivalid.errors.ModelFileError: cannot read no such file: No such file or directory.
+    """
+    content = read_json(path)
+    if content.get("kind") != KIND:
+        raise ModelFileError(f"{path} holds a {content.get('kind')!r}, not a {KIND!r}.")
+    return Calibration.from_json(content)

@@ -1,0 +1,137 @@
+"""`multicalibrate`: one call from predictions and outcomes to predictions that pass the audit."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from multivalid import validate
+from multivalid.atoms import select
+from multivalid.atoms.select import Rows
+from multivalid.batch import theorem
+from multivalid.batch.algorithm import Progress
+from multivalid.batch.predictor import LevelPredictor
+from multivalid.calibration import Calibration
+from multivalid.errors import InputError
+from multivalid.grid import Grid
+from multivalid.properties import Property, parse
+
+MODES = ("practical", "theorem", "paper")
+
+
+def multicalibrate(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    groups: Any,
+    data: Any = None,
+    property: str | Property = "mean",
+    grid: Grid | None = None,
+    sample_weight: Any = None,
+    mode: str = "practical",
+    alpha: float | None = None,
+    m: int | None = None,
+    lipschitz: float | None = None,
+    holdout: float | Any | None = None,
+    max_updates: int | None = None,
+    progress: bool | Progress = False,
+    random_state: int = 0,
+) -> Calibration:
+    """Make predictions right on average for every group, given their own value.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, or the name of a column of `data`
+        Outcomes and predictions.
+    groups : list of items, Groups, or boolean array
+        For whom; see `Groups`. The whole population is always a group.
+    data : data frame, optional
+        Where columns named in the other arguments live.
+    property : Property or str
+        What the predictions are of.
+    grid : Grid, optional
+        Levels, in the label's units; chosen from the data when not given.
+    sample_weight : array-like or column name, optional
+        Non-negative weights.
+    mode : {"practical", "theorem", "paper"}
+        "theorem": Algorithm 1 with the level of least score as destination; every group's error ends at most alpha = 8L²g² (g the gap
+        between levels) unless blocked. "paper": the printed algorithm, with alpha = 4L²/m. "practical": what does best on rows not
+        seen: a link-space fit of the groups, then guarded moves of the cells that remain off beyond chance.
+    alpha : float, optional
+        Error to reach, mass-multiplied, in V's units squared.
+    m : int, optional
+        Number of levels.
+    lipschitz : float, optional
+        L, where the property has none of its own (quantiles: a bound on the label density); estimated from the population when not given.
+    holdout : float or boolean array, optional
+        Share of the rows, drawn at random, or the rows themselves, to keep out of the fit and judge it on.
+    max_updates : int, optional
+        Stop after this many updates, with status "budget".
+    progress : bool or callable
+        True prints updates, error and potential to standard error; a callable receives the three numbers.
+    random_state : int
+        Seed of the holdout draw.
+
+    Returns
+    -------
+    Calibration
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.random(4000) < 0.3
+    >>> y = (rng.random(4000) < np.where(group, 0.7, 0.4)).astype(float)
+    >>> fitted = multicalibrate(y, np.full(4000, 0.49), groups=[group], mode="theorem", m=50)
+    >>> fitted.predict([0.49, 0.49], groups=[np.array([False, True])])
+    array([0.41, 0.71])
+    """
+    prop = parse(property)
+    if mode not in MODES:
+        raise InputError(f"mode must be one of {', '.join(MODES)}, got {mode!r}.")
+    if max_updates is not None:
+        validate.count(max_updates, "max_updates", 0)
+    rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight)
+    prop.check_labels(rows.labels)
+    fitting, held = split(rows, holdout, random_state)
+    report = _reporter(progress)
+    plan = theorem.plan(fitting, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
+    made = theorem.fit(fitting, prop, plan, held=held, max_updates=max_updates, progress=report)
+    return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels)
+
+
+def split(rows: Rows, holdout: Any, random_state: int) -> tuple[Rows, Rows | None]:
+    """Rows to fit and rows to judge on."""
+    if holdout is None:
+        return rows, None
+    if np.ndim(holdout) == 0:
+        share = validate.fraction(holdout, "holdout")
+        order = np.random.default_rng(random_state).permutation(len(rows))
+        cut = round(len(rows) * (1 - share))
+        kept, out = np.sort(order[:cut]), np.sort(order[cut:])
+    else:
+        mask = np.asarray(holdout)
+        if mask.dtype != np.bool_ or mask.shape != (len(rows),):
+            raise InputError(
+                f"holdout must be a share of the rows or {len(rows)} booleans, got an array of {mask.dtype}, shape {mask.shape}."
+            )
+        kept, out = np.flatnonzero(~mask), np.flatnonzero(mask)
+    for part, name in ((kept, "to fit"), (out, "held out")):
+        if part.size == 0 or not rows.weights[part].any():
+            raise InputError(
+                f"holdout={holdout if np.ndim(holdout) == 0 else 'mask'} leaves no rows {name}; there are {len(rows)} rows."
+            )
+    return rows.take(kept), rows.take(out)
+
+
+def _reporter(progress: bool | Progress) -> Progress | None:
+    if callable(progress):
+        return progress
+    return _print_progress if progress else None
+
+
+def _print_progress(updates: int, error: float, potential: float) -> None:
+    sys.stderr.write(f"\r{updates:,} updates, worst error {error:.3g}, mean score {potential:.6g} ")
+    sys.stderr.flush()

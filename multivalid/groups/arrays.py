@@ -1,0 +1,63 @@
+"""The boolean arrays a user hands over, seen as one long list of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from multivalid.errors import InputError
+from multivalid.groups.items import Flags, Mask, entries
+
+_ROWS = 4096  # a block of rows that stays in cache while it is turned: ten times as fast as column after column
+_COLUMNS = 64  # how many turned columns are held at a time
+
+
+class ArrayColumns:
+    """Boolean columns from any number of arrays, in the order given.
+
+    Examples
+    --------
+    >>> columns = ArrayColumns.of([np.array([True, False]), np.array([[True, True], [False, True]])])
+    >>> len(columns), columns.rows, [mask.tolist() for mask in columns.masks([0, 2])]
+    (3, 2, [[True, False], [True, True]])
+    """
+
+    def __init__(self, flags: Sequence[Flags]) -> None:
+        self._places = [(item.array, column) for item in flags for column in range(item.array.shape[1])]
+        lengths = {item.array.shape[0] for item in flags}
+        if len(lengths) > 1:
+            raise InputError(f"groups: the boolean arrays have different numbers of rows: {sorted(lengths)}.")
+        self.rows: int | None = lengths.pop() if lengths else None
+
+    @classmethod
+    def of(cls, arrays: Any) -> ArrayColumns:
+        """From a boolean array, a list of them, or a dict."""
+        if arrays is None or (isinstance(arrays, list | tuple | Mapping) and not arrays):
+            return cls([])
+        flags = [entry.item for entry in entries(arrays)]
+        for item in flags:
+            if not isinstance(item, Flags):
+                raise InputError(f"arrays must be boolean arrays, as at fit, got {item!r}.")
+        return cls([item for item in flags if isinstance(item, Flags)])
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def masks(self, wanted: Sequence[int]) -> Iterator[Mask]:
+        """The wanted columns, one contiguous mask each."""
+        for start in range(0, len(wanted), _COLUMNS):
+            yield from self._turned([self._places[index] for index in wanted[start : start + _COLUMNS]])
+
+    def _turned(self, places: list[tuple[Mask, int]]) -> Iterator[Mask]:
+        first = places[0][0]
+        if len(places) == 1 or first.flags.f_contiguous or any(array is not first for array, _ in places):
+            for array, column in places:
+                yield np.ascontiguousarray(array[:, column])
+            return
+        columns = [column for _, column in places]
+        turned = np.empty((len(places), first.shape[0]), dtype=np.bool_)
+        for start in range(0, first.shape[0], _ROWS):
+            turned[:, start : start + _ROWS] = first[start : start + _ROWS, columns].T
+        yield from turned

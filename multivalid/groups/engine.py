@@ -1,0 +1,232 @@
+"""Conditions as narwhals expressions: the same two-valued answer on pandas, polars, Arrow, DuckDB, Spark.
+
+Engines disagree about missing values (pandas keeps NaN for null; polars and DuckDB sort NaN above every number), about
+integer overflow and about division by zero. So every comparison is guarded by "both sides are there", arithmetic is
+done in float64, and a zero divisor is made null before dividing. Only operations that lazy engines have are used.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import narwhals as nw
+
+from multivalid.errors import PredicateError
+from multivalid.groups.kinds import BOOLEAN, DATE, DATETIME, NUMBER, TEXT, kind_of_dtype, moment, unknown_column
+from multivalid.groups.nodes import (
+    And,
+    Arithmetic,
+    Column,
+    Compare,
+    Condition,
+    Flag,
+    Literal,
+    Member,
+    Missing,
+    Negate,
+    Not,
+    Or,
+    Scalar,
+    Term,
+    columns,
+    render,
+)
+
+Schema = Mapping[str, nw.dtypes.DType]
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_CALCULATE: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A term on its way to being compared: what it is called, its kind, and which rows have it."""
+
+    label: str
+    kind: str
+    expr: nw.Expr
+    present: tuple[nw.Expr, ...]
+    is_float: bool = False
+    zone: str | None = None
+
+    def as_float(self) -> nw.Expr:
+        # Dividing, because Arrow refuses to cast whole numbers beyond 2**53; the quotient is float64 on every engine.
+        return self.expr if self.is_float else self.expr / 1
+
+
+def condition_expression(condition: Condition, schema: Schema, text: str) -> nw.Expr:
+    """A boolean expression without nulls.
+
+    Parameters
+    ----------
+    condition : Condition
+    schema : mapping from column name to narwhals type
+        Of the frame the expression is for: guards and casts depend on it.
+    text : str
+        What to show in an error.
+    """
+    return _Compiler(schema, text).condition(condition)
+
+
+class _Compiler:
+    def __init__(self, schema: Schema, text: str) -> None:
+        self._schema = schema
+        self._text = text
+
+    def condition(self, node: Condition) -> nw.Expr:
+        match node:
+            case And(parts):
+                return balanced([self.condition(part) for part in parts], operator.and_)
+            case Or(parts):
+                return balanced([self.condition(part) for part in parts], operator.or_)
+            case Not(inner):
+                return ~self.condition(inner)
+            case Flag(column):
+                return self._flag(column)
+            case Missing(term, negated):
+                present = _all(self._value(term).present)
+                return present if negated else ~present
+            case Member(term, choices, negated):
+                return self._member(self._value(term), choices, negated)
+            case Compare(op, left, right):
+                return self._compare(op, left, right)
+
+    def _flag(self, column: Column) -> nw.Expr:
+        value = self._value(column)
+        if value.kind != BOOLEAN:
+            raise self._error(f"{value.label} is not boolean", "compare it with something, as in: age >= 18")
+        return _all((*value.present, value.expr))
+
+    def _compare(self, op: str, left: Term, right: Term) -> nw.Expr:
+        first = self._value(left)
+        self._check_order(op, first)
+        if isinstance(right, Literal):
+            return _all((*first.present, COMPARE[op](*self._constant(first, right.value))))
+        return self._compare_columns(op, first, self._value(right))
+
+    def _compare_columns(self, op: str, first: _Value, second: _Value) -> nw.Expr:
+        if first.kind != second.kind or (first.zone is None) != (second.zone is None):
+            raise self._error(f"{first.label} cannot be compared with {second.label}", "compare values of one type")
+        pair = first.expr, second.expr
+        if first.is_float or second.is_float:
+            pair = first.as_float(), second.as_float()
+        return _all((*first.present, *second.present, COMPARE[op](*pair)))
+
+    def _member(self, value: _Value, choices: Sequence[Scalar], negated: bool) -> nw.Expr:
+        pairs = [self._constant(value, choice) for choice in choices]
+        if value.kind in (NUMBER, TEXT):
+            whole = all(isinstance(constant, int) for _, constant in pairs)
+            expr = value.as_float() if value.kind == NUMBER and not whole else value.expr
+            found = expr.is_in([constant if whole or value.kind == TEXT else float(constant) for _, constant in pairs])
+        else:
+            found = balanced([expr == constant for expr, constant in pairs], operator.or_)
+        return _all((*value.present, ~found if negated else found))
+
+    def _constant(self, value: _Value, constant: Scalar) -> tuple[nw.Expr, Any]:
+        """The term and the constant it is compared with, made comparable."""
+        kind = BOOLEAN if isinstance(constant, bool) else TEXT if isinstance(constant, str) else NUMBER
+        if kind == NUMBER == value.kind:
+            if isinstance(constant, int) and not value.is_float:
+                return value.expr, constant
+            return value.as_float(), float(constant)
+        if kind == value.kind:
+            return value.expr, constant
+        if isinstance(constant, str) and value.kind in (DATE, DATETIME):
+            when = moment(constant, value.kind, self._zone(value))
+            if when is not None:
+                return value.expr, when
+        raise self._error(f"{value.label} cannot be compared with {constant!r}", "compare it with a constant of its own type")
+
+    def _zone(self, value: _Value) -> ZoneInfo | None:
+        try:
+            return None if value.zone is None else ZoneInfo(value.zone)
+        except (ZoneInfoNotFoundError, ValueError):
+            raise self._error(f"the time zone of {value.label} is not known here", "convert the column") from None
+
+    def _check_order(self, op: str, value: _Value) -> None:
+        if value.kind == BOOLEAN and op not in ("==", "!="):
+            raise self._error(f"{value.label} has no order", "use it on its own, or with == or !=")
+
+    def _value(self, term: Term) -> _Value:
+        if isinstance(term, Column):
+            return self._column(term.name)
+        expr = self._number(term)
+        names = ", ".join(repr(name) for name in columns(term))
+        # inf - inf is NaN on every engine, and a null stays a null: the result itself says whether it is there.
+        return _Value(f"{render(term)} (from {names})", NUMBER, expr, (~expr.is_null(), ~expr.is_nan()), is_float=True)
+
+    def _number(self, term: Term) -> nw.Expr:
+        match term:
+            case Column():
+                value = self._value(term)
+                if value.kind != NUMBER:
+                    raise self._error(f"{value.label} cannot be calculated with", "use + - * / on numbers")
+                return value.as_float()
+            case Negate(inner):
+                return self._number(inner) * -1.0
+            case Arithmetic("/", left, right):
+                divisor = self._operand(right)
+                if isinstance(divisor, nw.Expr):
+                    divisor = nw.when(divisor != 0.0).then(divisor)  # no otherwise: null where it is zero
+                quotient: nw.Expr = self._operand(left) / divisor
+                return quotient
+            case Arithmetic(op, left, right):
+                result: nw.Expr = _CALCULATE[op](self._operand(left), self._operand(right))
+                return result
+        raise AssertionError(term)  # pragma: no cover - the parser has worked out constants
+
+    def _operand(self, term: Term) -> Any:
+        return float(term.value) if isinstance(term, Literal) else self._number(term)
+
+    def _column(self, name: str) -> _Value:
+        if name not in self._schema:
+            raise unknown_column(name, self._schema)
+        dtype = self._schema[name]
+        kind = kind_of_dtype(dtype)
+        label = f"column {name!r} of type {dtype}"
+        if kind is None:
+            raise self._error(f"{label} cannot be used", "convert it to numbers, strings, booleans or dates first")
+        column = nw.col(name)
+        present = (~column.is_null(),)
+        if kind == NUMBER:
+            return _number_column(label, column, dtype, present)
+        # Dictionary-encoded text compares by code on some engines: compare what is written.
+        expr = column.cast(nw.String) if kind == TEXT and dtype != nw.String else column
+        return _Value(label, kind, expr, present, zone=getattr(dtype, "time_zone", None))
+
+    def _error(self, problem: str, hint: str) -> PredicateError:
+        return PredicateError(f"predicate {self._text!r}: {problem}. Hint: {hint}.")
+
+
+def _number_column(label: str, column: nw.Expr, dtype: nw.dtypes.DType, present: tuple[nw.Expr, ...]) -> _Value:
+    if dtype.is_float():
+        present = (*present, ~column.is_nan())
+    if dtype.is_integer():
+        # Narrow integers would overflow, or refuse the constant, on some engines.
+        wide = dtype in (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128)
+        return _Value(label, NUMBER, column if wide else column.cast(nw.Int64), present)
+    expr = column if dtype == nw.Float64 else column.cast(nw.Float64)
+    return _Value(label, NUMBER, expr, present, is_float=True)
+
+
+def _all(parts: Sequence[nw.Expr]) -> nw.Expr:
+    return balanced(parts, operator.and_)
+
+
+def balanced(parts: Sequence[nw.Expr], join: Callable[[Any, Any], Any]) -> nw.Expr:
+    """Join many conditions as a shallow tree: engines walk expressions recursively."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    joined: nw.Expr = join(balanced(parts[:half], join), balanced(parts[half:], join))
+    return joined

@@ -1,0 +1,218 @@
+"""Named groups: a list of items, fitted on the rows seen first, then applied to any rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from multivalid.errors import InputError
+from multivalid.groups import codec
+from multivalid.groups.arrays import ArrayColumns
+from multivalid.groups.engine import condition_expression
+from multivalid.groups.evaluation import Kept, Sources, Span, masks_of
+from multivalid.groups.items import Entry, Mask, entries
+from multivalid.groups.nodes import render
+from multivalid.groups.selection import EVERYONE, fit_family
+from multivalid.validate import count
+
+
+class Groups:
+    """The groups to be right for, not yet fitted to data.
+
+    Parameters
+    ----------
+    items : list, dict, or a single item
+        A predicate (``"age >= 18"``), a column name (every value becomes a group, a boolean column is one group),
+        `bins`, `cross`, a boolean array (rows, or rows × groups); a dict gives items a name of your own.
+    min_size : int
+        Groups with fewer rows are left out, with a note.
+    names : sequence of str, optional
+        A name per item; for one 2-D array, a name per column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = pd.DataFrame({"origin": ["JFK", "LGA", "JFK"], "delay": [3.0, 20.0, None]})
+    >>> groups = Groups(["origin", "delay > 15", "delay > 100"])
+    >>> fitted = groups.fit(data)
+    >>> fitted.names
+    ('everyone', 'origin = JFK', 'origin = LGA')
+    >>> fitted.notes
+    ["group 'delay > 15' has the same rows as 'origin = LGA': left out", "group 'delay > 100' has no rows: left out"]
+    """
+
+    def __init__(self, items: Any, *, min_size: int = 0, names: Sequence[str | None] | None = None) -> None:
+        self.entries: tuple[Entry, ...]
+        if isinstance(items, Groups):
+            self.entries = items.entries if names is None else entries([one.item for one in items.entries], names)
+            min_size = max(count(min_size, "min_size", least=0), items.min_size)
+        else:
+            self.entries = entries(items, names)
+        self.min_size: int = count(min_size, "min_size", least=0)
+
+    def fit(self, data: Any = None, *, n_rows: int | None = None) -> FittedGroups:
+        """Find categories, bin edges and combinations, and leave out groups that are empty, too small or there twice.
+
+        Parameters
+        ----------
+        data : frame in memory, optional
+            pandas, polars, pyarrow and others narwhals knows. Without it only boolean arrays, predicates and bins with edges
+            can be fitted; with neither data nor arrays nothing is left out, as there are no rows to look at.
+        n_rows : int, optional
+            Number of rows expected; arrays and data must agree with it.
+        """
+        family = fit_family(self.entries, self.min_size, data, n_rows)
+        return FittedGroups(family.names, family.kept, family.arrays, family.notes)
+
+    def __repr__(self) -> str:
+        size = f", min_size={self.min_size}" if self.min_size else ""
+        return f"Groups([{', '.join(repr(entry) for entry in self.entries)}]{size})"
+
+
+@dataclass(frozen=True)
+class FittedGroups:
+    """Groups with their categories and edges settled; the whole population is always the first.
+
+    Attributes
+    ----------
+    names : tuple of str
+        One readable, unique name per group; the first is "everyone".
+    notes : list of str
+        What was left out, and why.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> groups = Groups(["origin", "hour >= 18"]).fit(pl.DataFrame({"origin": ["JFK", "LGA"], "hour": [None, 19]}))
+    >>> for name, mask in zip(groups.names, groups.masks(pl.DataFrame({"origin": ["SFO", "LGA"], "hour": [20, 1]}))):
+    ...     print(name, mask)
+    everyone [ True  True]
+    origin = JFK [False False]
+    origin = LGA [False  True]
+    >>> groups.row({"origin": "JFK", "hour": 6})
+    array([ True,  True, False])
+    """
+
+    names: tuple[str, ...]
+    kept: tuple[Kept, ...]
+    arrays: int = 0
+    notes: list[str] = field(default_factory=list, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns a frame or row must have."""
+        used = (one.block.columns for one in self.kept if one.codes and not isinstance(one.block, Span))
+        return tuple(dict.fromkeys(name for names in used for name in names))
+
+    def masks(self, data: Any = None, *, arrays: Any = None, n_rows: int | None = None) -> Iterator[Mask]:
+        """One boolean array per group, in the order of `names`.
+
+        Parameters
+        ----------
+        data : frame in memory, optional
+            Needed when `columns` is not empty.
+        arrays : boolean array, or list of them, optional
+            The columns of the boolean arrays, in the same order as at fit.
+        n_rows : int, optional
+            Needed when there is neither.
+        """
+        given = ArrayColumns.of(arrays)
+        if len(given) != self.arrays:
+            raise InputError(
+                f"groups were fitted with {self.arrays} boolean array columns, got {len(given)}; pass the same ones as arrays=."
+            )
+        return self._masks(Sources.of(data, self.columns, given, n_rows))
+
+    def _masks(self, sources: Sources) -> Iterator[Mask]:
+        yield np.ones(sources.rows, dtype=np.bool_)
+        yield from masks_of(self.kept, sources)
+
+    def expressions(self, schema: Mapping[str, nw.dtypes.DType]) -> list[nw.Expr]:
+        """One boolean narwhals expression per group, without nulls, for a frame (eager or lazy) with this schema."""
+        answer = [nw.lit(True)]
+        for one in self.kept:
+            if isinstance(one.block, Span):
+                raise InputError("groups: boolean arrays cannot be used on a lazy frame; make them columns of the frame.")
+            conditions = [one.block.condition(code) for code in one.codes]
+            answer += [condition_expression(condition, schema, render(condition)) for condition in conditions]
+        return answer
+
+    def row(self, row: Mapping[str, Any] | Sequence[bool] | Mask) -> Mask:
+        """The groups of a single row: a mapping from column to value, or the booleans of the array groups."""
+        answer = np.zeros(len(self.names), dtype=np.bool_)
+        answer[0] = True
+        if isinstance(row, Mapping):
+            for code_of, places in self._lookups:
+                code = code_of(row)
+                if code >= 0 and places[code]:
+                    answer[places[code]] = True
+        else:
+            answer[self._flag_places] = self._checked_row(row)[self._flag_columns]
+        return answer
+
+    @cached_property
+    def _lookups(self) -> list[tuple[Callable[[Mapping[str, Any]], int], list[int]]]:
+        """Per block, its code for a row and where each code goes (0: left out)."""
+        if self.arrays:
+            raise InputError("groups were given as boolean arrays, so a row must be a sequence of booleans.")
+        lookups: list[tuple[Callable[[Mapping[str, Any]], int], list[int]]] = []
+        place = 1
+        for one in self.kept:
+            assert not isinstance(one.block, Span)
+            places = [0] * one.block.size
+            for code in one.codes:
+                places[code] = place
+                place += 1
+            if one.codes:
+                lookups.append((one.block.code, places))
+        return lookups
+
+    @cached_property
+    def _flag_columns(self) -> Any:
+        spans = [(one.block, one.codes) for one in self.kept if isinstance(one.block, Span)]
+        return np.array([span.start + code for span, codes in spans for code in codes], dtype=np.intp)
+
+    @cached_property
+    def _flag_places(self) -> Any:
+        flags = [isinstance(one.block, Span) for one in self.kept for _ in one.codes]
+        return np.flatnonzero([False, *flags])
+
+    def _checked_row(self, row: Any) -> Mask:
+        if self.columns:
+            raise InputError(f"groups use the columns {', '.join(self.columns)}, so a row must be a mapping, got {row!r}.")
+        flags = np.asarray(row)
+        if flags.dtype != np.bool_ or flags.shape != (self.arrays,):
+            raise InputError(f"a row must be {self.arrays} booleans, got {row!r}.")
+        return flags
+
+    @classmethod
+    def of_flags(cls, names: Sequence[str] | int) -> FittedGroups:
+        """Groups whose rows are given as booleans, one per group, with nothing to fit.
+
+        Examples
+        --------
+        >>> FittedGroups.of_flags(2).row([False, True])
+        array([ True, False,  True])
+        """
+        given = [f"group {i + 1}" for i in range(count(names, "groups"))] if isinstance(names, int) else list(names)
+        if len({EVERYONE, *given}) != len(given) + 1:
+            raise InputError(f"the names of groups must be unique and none of them {EVERYONE!r}, got {given!r}.")
+        number = len(given)
+        return cls((EVERYONE, *given), (Kept(Span(0, number), tuple(range(number))),), number)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values that `json.dumps` takes as they are."""
+        return codec.family_to_json(self.names, self.kept, self.arrays, self.notes)
+
+    @classmethod
+    def from_json(cls, value: Any) -> FittedGroups:
+        """The groups that `to_json` wrote; `ModelFileError` when the value is anything else."""
+        return cls(*codec.family_from_json(value))

@@ -1,0 +1,194 @@
+"""Items meet data: categories, bin edges and combinations are those of the frame seen first."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from multivalid.errors import InputError, PredicateError
+from multivalid.groups.blocks import Block, Holds, Intervals, Product, Values, product_keys
+from multivalid.groups.frames import column_names, numbers, open_frame, text_values
+from multivalid.groups.items import MOST_GROUPS, Bins, Cross
+from multivalid.groups.kinds import BOOLEAN, NUMBER, TEXT, kind_of_dtype, unknown_column
+from multivalid.groups.nodes import Column, Flag
+from multivalid.groups.predicate import Predicate, parse
+
+
+@dataclass
+class Fitter:
+    """Turns items into blocks and the names of their groups, for one frame (or none)."""
+
+    data: Any
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.columns = [] if self.data is None else column_names(self.data)
+
+    def fit(self, item: str | Predicate | Bins | Cross, label: str | None = None) -> tuple[Block, list[str]]:
+        """The block of an item and one readable name per group."""
+        if isinstance(item, Cross):
+            return self._cross(item, label)
+        return self._part(item, label)
+
+    def _part(self, item: str | Predicate | Bins, label: str | None) -> tuple[Holds | Values | Intervals, list[str]]:
+        if isinstance(item, Bins):
+            return self._bins(item, label)
+        if isinstance(item, Predicate):
+            return Holds(item.condition), [label or item.text]
+        if item in self.columns:
+            return self._column(item, label)
+        predicate = self._parsed(item)
+        shown = item.strip()
+        return Holds(predicate.condition), [label or (shown if shown.isprintable() else predicate.text)]
+
+    def _parsed(self, text: str) -> Predicate:
+        try:
+            return parse(text)
+        except PredicateError as error:
+            near = get_close_matches(text, self.columns, n=1)
+            if near:
+                raise PredicateError(f"{error}\n  Or did you mean the column {near[0]!r}?") from None
+            raise
+
+    def _column(self, name: str, label: str | None) -> tuple[Holds | Values, list[str]]:
+        series = self._series(name)
+        kind = kind_of_dtype(series.dtype)
+        title = label or name
+        if kind == BOOLEAN:
+            return Holds(Flag(Column(name))), [title]
+        values: tuple[str, ...] | tuple[int, ...]
+        if kind == TEXT:
+            values = tuple(sorted(self._distinct(name, text_values(series.drop_nulls()))))
+        elif kind == NUMBER and not series.dtype.is_decimal():
+            values = self._whole_values(name, series)
+        else:
+            raise InputError(
+                f"groups: column {name!r} of type {series.dtype} cannot be split by value; "
+                f"write predicates for it, or make a text column of it."
+            )
+        return Values(name, values, kind or TEXT), [f"{title} = {_shown(value)}" for value in values]
+
+    def _whole_values(self, name: str, series: nw.Series[Any]) -> tuple[int, ...]:
+        present = series.drop_nulls()
+        if series.dtype.is_float():
+            floats = numbers(present)
+            floats = floats[~np.isnan(floats)]
+            if not np.all(np.isfinite(floats)) or np.any(floats != np.floor(floats)) or np.any(np.abs(floats) > 2.0**53):
+                raise InputError(
+                    f"groups: column {name!r} holds fractions, so its values are no groups; "
+                    f'cut it into intervals with mv.bins("{name}", 5).'
+                )
+            return tuple(int(value) for value in self._limited(name, np.unique(floats).tolist()))
+        values = tuple(sorted(int(value) for value in self._distinct(name, present)))
+        if values and (values[-1] >= 2**63):
+            raise InputError(f"groups: column {name!r} holds whole numbers beyond 64 bits; use mv.bins for it.")
+        return values
+
+    def _distinct(self, name: str, series: nw.Series[Any]) -> list[Any]:
+        return self._limited(name, series.unique().to_list())
+
+    def _limited(self, name: str, values: list[Any]) -> list[Any]:
+        if len(values) > MOST_GROUPS:
+            raise InputError(
+                f"groups: column {name!r} has {len(values):,} values, at most {MOST_GROUPS:,} can become groups; "
+                f"is it an identifier? Cut a number into intervals with mv.bins, or join rare values first."
+            )
+        return values
+
+    def _bins(self, item: Bins, label: str | None) -> tuple[Intervals, list[str]]:
+        edges = item.edges
+        if self.data is None:
+            if edges is None:
+                raise InputError(f"groups: {item!r} needs data to find its edges; pass data=, or edges= instead of {item.k}.")
+        else:
+            edges = self._fitted_edges(item)
+        texts = _edge_texts(edges)
+        names = [f"{label or item.column} in [{a}, {b})" for a, b in itertools.pairwise(texts)]
+        return Intervals(item.column, edges), [*names[:-1], names[-1][:-1] + "]"]
+
+    def _fitted_edges(self, item: Bins) -> tuple[float, ...]:
+        series = self._series(item.column)
+        if kind_of_dtype(series.dtype) != NUMBER:
+            raise InputError(f"groups: {item!r} needs numbers, column {item.column!r} is of type {series.dtype}.")
+        values = numbers(series)
+        values = values[~np.isnan(values)]
+        if item.edges is not None:
+            outside = int(np.sum((values < item.edges[0]) | (values > item.edges[-1])))
+            if outside:
+                self.notes.append(f"{item!r}: {outside} rows lie beyond the edges and count in the first or the last bin")
+            return item.edges
+        values = values[np.isfinite(values)]
+        if not values.size:
+            raise InputError(f"groups: {item!r} has nothing to go by, column {item.column!r} holds no finite number.")
+        assert item.k is not None
+        # "higher" makes every edge a value of the data, and bins of equal size when there are no ties.
+        inner = np.unique(np.quantile(values, np.arange(1, item.k) / item.k, method="higher"))
+        inner = inner[inner > values.min()]
+        if inner.size < item.k - 1:
+            self.notes.append(f"{item!r}: {inner.size + 1} bins instead of {item.k}, because of equal values")
+        return (float(values.min()), *inner.tolist(), float(values.max()))
+
+    def _cross(self, item: Cross, label: str | None) -> tuple[Product, list[str]]:
+        fitted = [self._part(part, None) for part in item.parts]
+        parts = tuple(block for block, _ in fitted)
+        possible = math.prod(part.size for part in parts)
+        if possible >= 2**62:
+            raise InputError(f"groups: {item!r} has more combinations than can be counted; cross fewer columns.")
+        combinations = self._seen(parts, possible, item)
+        prefix = "" if label is None else f"{label}: "
+        names = [
+            prefix + " & ".join(names[code] for (_, names), code in zip(fitted, combination, strict=True))
+            for combination in combinations
+        ]
+        return Product(parts, tuple(combinations)), names
+
+    def _seen(self, parts: Sequence[Block], possible: int, item: Cross) -> list[tuple[int, ...]]:
+        sizes = tuple(part.size for part in parts)
+        if self.data is None:
+            number = possible
+        else:
+            keys = np.unique(product_keys(parts, open_frame(self.data, [name for part in parts for name in part.columns])))
+            keys = keys[keys >= 0]
+            number = keys.size
+        if number > MOST_GROUPS:
+            raise InputError(
+                f"groups: {item!r} has {number:,} combinations, at most {MOST_GROUPS:,} can become groups; cross fewer columns."
+            )
+        if self.data is None:
+            return list(itertools.product(*(range(size) for size in sizes)))
+        return [_digits(int(key), sizes) for key in keys]
+
+    def _series(self, name: str) -> nw.Series[Any]:
+        if name not in self.columns:
+            raise unknown_column(name, self.columns)
+        return open_frame(self.data, [name])[name]
+
+
+def _digits(key: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    digits = []
+    for size in reversed(sizes):
+        key, digit = divmod(key, size)
+        digits.append(digit)
+    return tuple(reversed(digits))
+
+
+def _shown(value: str | int) -> str:
+    text = str(value)
+    return text if text.strip() and text.isprintable() else repr(value)
+
+
+def _edge_texts(edges: Sequence[float]) -> list[str]:
+    short = [f"{edge:.0f}" if edge == int(edge) and abs(edge) < 1e15 else f"{edge:.4g}" for edge in map(_finite, edges)]
+    short = [text if math.isfinite(edge) else f"{edge:g}" for text, edge in zip(short, edges, strict=True)]
+    return short if len(set(short)) == len(set(edges)) else [repr(edge) for edge in edges]
+
+
+def _finite(edge: float) -> float:
+    return edge if math.isfinite(edge) else 0.0

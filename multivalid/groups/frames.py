@@ -1,0 +1,106 @@
+"""The caller's frame, opened with narwhals, and its columns as NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.errors import InputError
+from multivalid.groups.kinds import unknown_column
+
+
+def open_frame(data: Any, columns: Iterable[str] | None = None) -> nw.DataFrame[Any]:
+    """The native frame as a narwhals frame, with only the named columns when they are given.
+
+    An object column of pandas that holds booleans and None comes out as a nullable boolean one, categories as text.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> open_frame(pd.DataFrame({"a": [1], "b": [2]}), ["b"]).columns
+    ['b']
+    """
+    frame = _entered(data)
+    if columns is not None:
+        wanted = list(dict.fromkeys(columns))
+        for name in wanted:
+            if name not in frame.columns:
+                raise unknown_column(name, frame.columns)
+        frame = frame.select(wanted)
+    return _tidied(frame)
+
+
+def column_names(data: Any) -> list[str]:
+    """The names of the columns of a native frame."""
+    return list(_entered(data).columns)
+
+
+def row_count(data: Any) -> int:
+    """The number of rows of a native frame."""
+    return len(_entered(data))
+
+
+def _entered(data: Any) -> nw.DataFrame[Any]:
+    try:
+        frame: nw.DataFrame[Any] = nw.from_native(data, eager_only=True)
+        repeated = len(frame.columns) - len(set(frame.columns))
+    except (TypeError, ValueError, nw.exceptions.NarwhalsError):
+        raise InputError(
+            f"data must be a frame that is in memory (pandas, polars, pyarrow, Modin, cuDF) with unique column names, "
+            f"got {type(data).__module__}.{type(data).__name__}; collect a lazy frame first."
+        ) from None
+    if repeated:
+        raise InputError("data has several columns of one name; rename them so that every name is there once.")
+    return frame
+
+
+def _tidied(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """pandas only: object columns with a type after all get it, and categories that are not strings become strings."""
+    native = nw.to_native(frame)
+    if not nw.dependencies.is_pandas_like_dataframe(native):
+        return frame
+    changed = {}
+    for name, dtype in frame.schema.items():
+        if dtype == nw.Object:
+            changed[name] = native[name].convert_dtypes()
+        elif dtype == nw.Categorical and not all(isinstance(value, str) for value in native[name].cat.categories):
+            changed[name] = _text_categories(native[name], name)
+    return nw.from_native(native.assign(**changed), eager_only=True) if changed else frame
+
+
+def _text_categories(series: Any, name: str) -> Any:
+    # Cast as a whole, whole numbers with a missing value among them would come out as '1.0'.
+    texts = [str(value) for value in series.cat.categories]
+    if len(set(texts)) < len(texts):
+        raise InputError(f"groups: column {name!r} has different categories that read the same; rename them.")
+    return series.cat.rename_categories(texts)
+
+
+def numbers(series: nw.Series[Any]) -> NDArray[np.float64]:
+    """A numeric column as float64, NaN where a value is missing.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> numbers(nw.from_native(pl.Series([1, None]), series_only=True))
+    array([ 1., nan])
+    """
+    missing = series.is_null().to_numpy()
+    floats = series / 1 if series.dtype.is_integer() else series.cast(nw.Float64)  # see engine: Arrow refuses the cast
+    values = np.array(floats.fill_null(0.0).to_numpy(), dtype=np.float64)
+    values[missing] = np.nan
+    return values
+
+
+def text_values(series: nw.Series[Any]) -> nw.Series[Any]:
+    """A text column (also a categorical one) as plain strings."""
+    return series if series.dtype == nw.String else series.cast(nw.String)
+
+
+def booleans(series: nw.Series[Any]) -> NDArray[np.bool_]:
+    """A boolean column without nulls as a NumPy array."""
+    return np.asarray(series.to_numpy(), dtype=np.bool_)

@@ -1,0 +1,221 @@
+"""What a user may list as groups, before any data is seen."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.errors import InputError
+from multivalid.groups.predicate import Predicate
+from multivalid.validate import count
+
+MOST_GROUPS = 10_000  # of one column: more are identifiers rather than categories
+
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Bins:
+    """A numeric column cut into intervals; made with `bins`."""
+
+    column: str
+    k: int | None = None
+    edges: tuple[float, ...] | None = None
+
+    def __repr__(self) -> str:
+        how = f"{self.k}" if self.edges is None else f"edges={list(self.edges)}"
+        return f"bins({self.column!r}, {how})"
+
+
+@dataclass(frozen=True)
+class Cross:
+    """Every combination of some groups; made with `cross`."""
+
+    parts: tuple[str | Predicate | Bins, ...]
+
+    def __repr__(self) -> str:
+        return f"cross({', '.join(repr(part) for part in self.parts)})"
+
+
+@dataclass(frozen=True, eq=False)
+class Flags:
+    """Boolean columns handed over as arrays: rows × groups, and a name for each where there is one."""
+
+    array: Mask
+    names: tuple[str | None, ...]
+
+    def __repr__(self) -> str:
+        rows, groups = self.array.shape
+        return f"<boolean array, {rows} rows × {groups} groups>"
+
+
+Item: TypeAlias = str | Predicate | Bins | Cross | Flags
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An item and the name the user gave it, if any."""
+
+    item: Item
+    label: str | None = None
+
+    def __repr__(self) -> str:
+        return repr(self.item) if self.label is None else f"{self.label!r}: {self.item!r}"
+
+
+def bins(column: str, k: int | None = None, *, edges: Sequence[float] | None = None) -> Bins:
+    """Cut a numeric column into intervals, each of which becomes a group.
+
+    Parameters
+    ----------
+    column : str
+        A numeric column.
+    k : int, optional
+        How many bins of about equal size; their edges are values of the data the groups are fitted on. Ties may make it fewer.
+    edges : sequence of increasing numbers, optional
+        The edges instead of `k`; the first and the last may be infinite.
+
+    Notes
+    -----
+    Bins are half-open, ``[edge, next edge)``, the last one is closed. The first and the last reach out to infinity, so a new
+    value beyond the edges falls into the nearest bin; a missing value falls into none.
+
+    Examples
+    --------
+    >>> bins("age", 5), bins("age", edges=[0, 18, 65, 120])
+    (bins('age', 5), bins('age', edges=[0.0, 18.0, 65.0, 120.0]))
+    """
+    if not isinstance(column, str):
+        raise InputError(f"bins: column must be the name of a column, got {column!r}.")
+    if (k is None) == (edges is None):
+        raise InputError(f"bins({column!r}): give either k, the number of bins, or edges=, got k={k!r} and edges={edges!r}.")
+    if edges is None:
+        number = count(k, "k, the number of bins,")
+        if number > MOST_GROUPS:
+            raise InputError(f"bins({column!r}): k may be at most {MOST_GROUPS:,}, got {number:,}.")
+        return Bins(column, number)
+    return Bins(column, None, _checked_edges(column, edges))
+
+
+def cross(*parts: str | Predicate | Bins) -> Cross:
+    """Every combination of groups that occurs in the data: ``cross("sex", "region")`` gives ``sex = F & region = N`` and so on.
+
+    Parameters
+    ----------
+    *parts : column names, predicates or bins
+        At least two. A boolean column or a predicate takes part with the rows where it is true.
+
+    Examples
+    --------
+    >>> cross("sex", bins("age", 3))
+    cross('sex', bins('age', 3))
+    """
+    if len(parts) < 2:
+        raise InputError(f"cross needs at least two items, got {len(parts)}; name a single column without cross.")
+    for part in parts:
+        if not isinstance(part, str | Predicate | Bins):
+            raise InputError(f"cross takes column names, predicates and bins, got {_described(part)}.")
+    return Cross(parts)
+
+
+def entries(items: Any, names: Sequence[str | None] | None = None) -> tuple[Entry, ...]:
+    """Whatever the user gave as groups, as a list of entries: a list, a dict, one item, a boolean array or frame."""
+    listed = list(_listed(items))
+    if names is None:
+        return tuple(listed)
+    given = list(names)
+    repeated = {name for name in given if name is not None and given.count(name) > 1} if len(given) < 1000 else set()
+    if repeated or any(name is not None and not isinstance(name, str) for name in given):
+        raise InputError(f"names must be different strings (or None), got {given!r}.")
+    if len(listed) == 1 and isinstance(listed[0].item, Flags) and len(given) == len(listed[0].item.names):
+        return (Entry(Flags(listed[0].item.array, tuple(given))),)
+    if len(given) != len(listed):
+        raise InputError(f"names has {len(given)} entries but there are {len(listed)} items; give one name per item.")
+    return tuple(Entry(entry.item, entry.label if name is None else name) for entry, name in zip(listed, given, strict=True))
+
+
+def _listed(items: Any) -> Iterable[Entry]:
+    if isinstance(items, Mapping):
+        for name, item in items.items():
+            if not isinstance(name, str):
+                raise InputError(f"groups: the names in a dict of groups must be strings, got {name!r}.")
+            yield Entry(_item(item), name)
+    elif isinstance(items, list | tuple) and not _is_booleans(items):
+        for item in items:
+            yield Entry(_item(item))
+    else:
+        yield Entry(_item(items))
+
+
+def _item(item: Any) -> Item:
+    if isinstance(item, str | Predicate | Bins | Cross | Flags):
+        return item
+    flags = flags_of(item)
+    if flags is None:
+        raise InputError(
+            f"groups: an item is a predicate, a column name, bins(...), cross(...) or a boolean array, got {_described(item)}."
+        )
+    return flags
+
+
+def flags_of(item: Any) -> Flags | None:
+    """Boolean arrays, series, lists and frames as `Flags`; None when it is none of these."""
+    if isinstance(item, list | tuple) and _is_booleans(item):
+        item = np.array(item, dtype=np.bool_)
+    if isinstance(item, np.ndarray):
+        return _flags_of_array(item)
+    opened = nw.from_native(item, allow_series=True, eager_only=True, pass_through=True)
+    if isinstance(opened, nw.Series):
+        return Flags(_flags_of_series(opened)[:, None], (None,))
+    if isinstance(opened, nw.DataFrame):
+        columns = [_flags_of_series(opened[name]) for name in opened.columns]
+        if not columns:
+            raise InputError("groups: the frame of boolean columns has no columns.")
+        return Flags(np.asfortranarray(np.column_stack(columns)), tuple(str(name) for name in opened.columns))
+    return None
+
+
+def _flags_of_array(array: NDArray[Any]) -> Flags:
+    if array.dtype != np.bool_:
+        raise InputError(
+            f"groups: an array must be boolean, got {array.dtype}; convert it with .astype(bool), or compare it with something."
+        )
+    if array.ndim not in (1, 2):
+        raise InputError(f"groups: a boolean array is rows, or rows × groups, got shape {array.shape}.")
+    table = array[:, None] if array.ndim == 1 else array
+    return Flags(table, (None,) * table.shape[1])
+
+
+def _flags_of_series(series: nw.Series[Any]) -> Mask:
+    if series.dtype != nw.Boolean:
+        raise InputError(f"groups: column {series.name!r} of type {series.dtype} is not boolean; compare it with something.")
+    if series.is_null().any():
+        raise InputError(f"groups: boolean column {series.name!r} has missing values; fill them with True or False.")
+    return np.asarray(series.to_numpy(), dtype=np.bool_)
+
+
+def _checked_edges(column: str, edges: Sequence[float]) -> tuple[float, ...]:
+    try:
+        values = tuple(float(edge) for edge in edges)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"bins({column!r}): edges must be numbers, got {edges!r}.") from None
+    rising = all(a < b for a, b in itertools.pairwise(values))
+    if not 2 <= len(values) <= MOST_GROUPS + 1 or not rising or any(math.isnan(value) for value in values):
+        raise InputError(f"bins({column!r}): edges must be at least two increasing numbers, got {edges!r}.")
+    return values
+
+
+def _is_booleans(items: Sequence[Any]) -> bool:
+    return len(items) > 0 and all(isinstance(item, bool | np.bool_) for item in items)
+
+
+def _described(item: Any) -> str:
+    text = repr(item)
+    return f"{text if len(text) < 60 else text[:57] + '...'} of type {type(item).__name__}"

@@ -1,0 +1,121 @@
+"""Which rows belong to which groups: one bit each, group by group, never a dense float mask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.errors import InputError
+
+Bits = NDArray[np.uint8]
+BLOCK = 1 << 14  # rows handled at a time when bits change orientation; fits the cache for a few hundred groups
+
+
+class Patterns(NamedTuple):
+    """Distinct combinations of groups: `code[i]` is the combination of row i, `bits[c]` its groups, packed."""
+
+    code: NDArray[np.intp]
+    bits: Bits
+
+
+class Membership:
+    """Packed bits, one row of bytes per group (bit i of a row is data row i, lowest bit first).
+
+    Rows of bytes are padded to whole 64-bit words, so that `words` can be combined eight bytes at a time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> members = Membership.from_masks([np.array([True, True, True]), np.array([False, True, False])], rows=3)
+    >>> members.groups, members.mask(1)
+    (2, array([False,  True, False]))
+    """
+
+    def __init__(self, bits: Bits, rows: int) -> None:
+        self.bits = bits
+        self.rows = rows
+
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return int(self.bits.shape[0])
+
+    @property
+    def words(self) -> NDArray[np.uint64]:
+        """The same bits, 64 rows to a word."""
+        return self.bits.view(np.uint64)
+
+    # ---- in ----------------------------------------------------------------------------------------------------
+    @classmethod
+    def from_masks(cls, masks: Iterable[NDArray[np.bool_]], rows: int) -> Membership:
+        """From one boolean mask per group."""
+        packed = []
+        for mask in masks:
+            if mask.shape != (rows,):
+                raise InputError(f"a group mask has shape {mask.shape}, expected ({rows},): one value for every row.")
+            line = np.zeros(_bytes(rows), dtype=np.uint8)
+            line[: (rows + 7) // 8] = np.packbits(mask, bitorder="little")
+            packed.append(line)
+        return cls(np.array(packed, dtype=np.uint8).reshape(len(packed), _bytes(rows)), rows)
+
+    @classmethod
+    def from_dense(cls, array: NDArray[np.bool_]) -> Membership:
+        """From a boolean array of shape (rows, groups); every row also belongs to the population, put first."""
+        rows, groups = array.shape
+        bits = np.zeros((groups + 1, _bytes(rows)), dtype=np.uint8)
+        bits[0, : (rows + 7) // 8] = np.packbits(np.ones(rows, dtype=bool), bitorder="little")
+        for start in range(0, rows, BLOCK):
+            part = np.packbits(np.ascontiguousarray(array[start : start + BLOCK].T), axis=1, bitorder="little")
+            bits[1:, start // 8 : start // 8 + part.shape[1]] = part
+        return cls(bits, rows)
+
+    # ---- out ---------------------------------------------------------------------------------------------------
+    def mask(self, group: int) -> NDArray[np.bool_]:
+        """One group as a boolean array over the rows."""
+        return np.unpackbits(self.bits[group], count=self.rows, bitorder="little").view(np.bool_)
+
+    def sizes(self) -> NDArray[np.intp]:
+        """Number of rows of each group."""
+        return np.asarray(np.bitwise_count(self.words).sum(axis=1), dtype=np.intp)
+
+    def by_row(self) -> Bits:
+        """The transpose: one row of bytes per data row, padded to whole words (bit g is group g, lowest bit first)."""
+        out = np.zeros((self.rows, _bytes(self.groups)), dtype=np.uint8)
+        for start in range(0, self.rows, BLOCK):
+            stop = min(start + BLOCK, self.rows)
+            dense = np.unpackbits(self.bits[:, start // 8 : (stop + 7) // 8], axis=1, bitorder="little", count=stop - start)
+            part = np.packbits(np.ascontiguousarray(dense.T), axis=1, bitorder="little")
+            out[start:stop, : part.shape[1]] = part
+        return out
+
+    def patterns(self) -> Patterns:
+        """The distinct combinations of groups among the rows."""
+        return distinct(self.by_row())
+
+    def take(self, rows: NDArray[np.intp]) -> Membership:
+        """The same groups on a selection of rows."""
+        return Membership.from_masks((self.mask(g)[rows] for g in range(self.groups)), rows.size)
+
+
+def distinct(by_row: Bits) -> Patterns:
+    """Distinct rows of packed bits, found through a 64-bit mix of their words and then checked word by word."""
+    words = by_row.view(np.uint64)
+    mixed = np.zeros(words.shape[0], dtype=np.uint64)
+    for column in words.T:
+        mixed = (mixed ^ (mixed >> np.uint64(29)) ^ column) * np.uint64(0x9E3779B97F4A7C15)
+    _, first, code = np.unique(mixed, return_index=True, return_inverse=True)
+    if not np.array_equal(words[first][code], words):  # two combinations with one mix: sort the words themselves
+        _, first, code = np.unique(words, axis=0, return_index=True, return_inverse=True)
+    return Patterns(code.reshape(-1), np.ascontiguousarray(by_row[first]))
+
+
+def unpack(by_row: Bits, groups: int) -> NDArray[np.float64]:
+    """Packed rows as zeros and ones, ready for a matrix product."""
+    return np.unpackbits(by_row, axis=1, count=groups, bitorder="little").astype(np.float64)
+
+
+def _bytes(bits: int) -> int:
+    return (bits + 63) // 64 * 8

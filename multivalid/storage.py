@@ -1,0 +1,81 @@
+"""Models on disk: one JSON file with a kind, a version and a checksum, written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from multivalid.errors import InputError, ModelFileError
+
+LARGEST = 1 << 30  # bytes
+
+
+def write_json(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
+    """Write `content` with its checksum to a temporary name beside `path`, then rename: never a half-written file."""
+    body = json.dumps({**content, "checksum": checksum(content)}, ensure_ascii=False, allow_nan=False, indent=1)
+    write_text(path, body + "\n")
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write text to a temporary name beside `path`, then rename."""
+    target = Path(path)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise InputError(f"cannot write {target}: {error.strerror or error}.") from None
+
+
+def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read what `write_json` wrote; anything else is a `ModelFileError` with the reason."""
+    source = Path(path)
+    try:
+        if source.stat().st_size > LARGEST:
+            raise ModelFileError(f"{source} is larger than a model can be ({LARGEST:,} bytes).")
+        text = source.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ModelFileError(f"cannot read {source}: {error.strerror or error}.") from None
+    except UnicodeDecodeError:
+        raise ModelFileError(f"{source} is not a model: it is not UTF-8 text.") from None
+    try:
+        content = json.loads(text, parse_constant=_refuse, object_pairs_hook=_no_duplicates)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{source} is not a model: {error}.") from None
+    if not isinstance(content, dict) or "checksum" not in content:
+        raise ModelFileError(f"{source} is not a model: the checksum is missing.")
+    stored = content.pop("checksum")
+    if stored != checksum(content):
+        raise ModelFileError(f"{source} is damaged or was edited: its checksum does not match.")
+    return content
+
+
+def checksum(content: dict[str, Any]) -> str:
+    """SHA-256 of the content in a canonical form."""
+    try:
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"not a model: {error}.") from None
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not a number")
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a field stands twice")
+    return made
