@@ -143,7 +143,8 @@ class DurableMulticalibrator(OnlineMulticalibrator):
                 if db.in_transaction:
                     db.execute("ROLLBACK")
             if isinstance(error, sqlite3.Error):
-                raise StorageError(f"the round could not be kept ({error}); nothing has changed. Free some space or check the file.") from error
+                message = f"the round could not be kept ({error}); nothing has changed. Free some space or check the file."
+                raise StorageError(message) from error
             raise
 
     def _pack(self, play: Play) -> bytes:
@@ -278,7 +279,8 @@ def _settings(db: sqlite3.Connection, path: Path) -> tuple[Setup, int]:
     except sqlite3.DatabaseError as error:
         raise ModelFileError(f"{path} is not the file of an online learner: {error}.") from None
     if meta.get("kind") != KIND or meta.get("version") != str(VERSION):
-        raise ModelFileError(f"{path} holds {meta.get('kind')!r} version {meta.get('version')!r}; this library reads {KIND!r} version {VERSION}.")
+        found = f"{meta.get('kind')!r} version {meta.get('version')!r}"
+        raise ModelFileError(f"{path} holds {found}; this library reads {KIND!r} version {VERSION}.")
     return Setup.from_json(json.loads(meta["setup"])), int(meta["seed"])
 
 

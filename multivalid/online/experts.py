@@ -57,6 +57,14 @@ class Experts:
     """
 
     name = "B"
+    peak: float
+    raised_at: int | None
+    _plain: Array  # [group, level]: a round sums whole rows
+    _masses: Array  # [level, group], like the transcript
+    _apart: tuple[Array, Array] | None
+    _extreme: int  # cells whose mass is not moderate
+    _total: float
+    _start: float
 
     def __init__(self, transcript: Transcript, bound: float, slack: Array, horizon: int | None, delta: float) -> None:
         self.transcript, self.bound_on_value, self.slack, self.delta = transcript, bound, slack, delta
@@ -71,8 +79,7 @@ class Experts:
         decay = np.outer(slack, self.rates) + self.rates**2 / 2
         self._rise = np.concatenate([self.rates, -self.rates])[:, None] / bound
         self._decay = np.concatenate([decay, decay], axis=1)[:, :, None]
-        mass = np.broadcast_to(np.concatenate([self.prior, self.prior]), self._decay.shape[:2])
-        self._both = np.stack([np.concatenate([lead, -lead], axis=1), mass], axis=1)[:, :, :, None]
+        self._lead, self._prior = lead[:, :, None], self.prior[:, None]
         self._safe = float((np.log(MODERATE * self.prior[-1]) / self._decay[:, -1, 0]).min())
         self.rebuild()
 
@@ -81,9 +88,7 @@ class Experts:
         """c per level, and None, or the logarithm of a factor per level when weights are extreme."""
         if self._extreme == 0:
             return np.add.reduce(self._plain[active], axis=0), None
-        if self._apart is None:
-            self._apart = self._separate()
-        relative, top = self._apart
+        relative, top = self._separate()
         exponents = top[:, active]
         scale = exponents.max(axis=1)
         return np.asarray((relative[:, active] * np.exp(exponents - scale[:, None])).sum(axis=1)), scale
@@ -103,9 +108,8 @@ class Experts:
             plain, mass = self._cells(level, n, r)
         else:
             relative, top, mass = self._cells_apart(level, n, r)
-            if self._apart is None:
-                self._apart = self._separate()
-            self._apart[0][level, active], self._apart[1][level, active] = relative, top
+            store = self._separate()
+            store[0][level, active], store[1][level, active] = relative, top
             factor = np.exp(np.minimum(top, LARGEST))
             plain, mass = relative * factor, mass * factor
             self._extreme -= _count_extreme(old)
@@ -113,6 +117,8 @@ class Experts:
         # The slowest expert alone keeps a cell's mass up for that many rounds.
         if new > MODERATE or self._extreme or self.transcript.rounds > self._safe:
             self._extreme += _count_extreme(mass)
+        if self._extreme == 0:
+            self._apart = None
         self._plain[active, level] = plain
         masses[active] = mass
         self._total += new - float(np.add.reduce(old))
@@ -130,7 +136,7 @@ class Experts:
         t = self.transcript
         levels, groups = t.n.shape
         self._plain, self._masses = np.empty((groups, levels)), np.empty((levels, groups))
-        self._apart: tuple[Array, Array] | None = None
+        self._apart = None
         self._extreme = 0
         for level in range(levels):
             relative, top, mass = self._cells_apart(level, t.n[level], t.r[level])
@@ -150,9 +156,6 @@ class Experts:
     def evidence(self) -> float:
         """W, the average weight now (capped at e^300 per cell)."""
         return self._total / self._start
-
-    peak: float
-    raised_at: int | None
 
     def bound(self, late: int) -> Array:
         """Bound on K₂ per group, good at all times together with probability 1 − delta; infinite once an outcome came late."""
@@ -181,22 +184,29 @@ class Experts:
         if n.size == 1:
             plain, mass = self._cells(level, np.repeat(n, 2), np.repeat(r, 2))
             return plain[:1], mass[:1]
-        both = np.add.reduce(self._both[level] * np.exp(self._rise * r - self._decay[level] * n), axis=1)
-        return both[0], both[1]
+        return self._sums(level, np.exp(self._rise * r - self._decay[level] * n))
 
     def _cells_apart(self, level: int, n: Array, r: Array) -> tuple[Array, Array, Array]:
         """The same divided by exp(top), and top."""
         exponent = self._rise * r - self._decay[level] * n
         top = exponent.max(axis=0)
-        both = (self._both[level] * np.exp(exponent - top)).sum(axis=1)
-        return both[0], top, both[1]
+        plain, mass = self._sums(level, np.exp(exponent - top))
+        return plain, top, mass
+
+    def _sums(self, level: int, w: Array) -> tuple[Array, Array]:
+        # The difference first: where R = 0 the coefficient must be exactly zero, or levels never played would look owed.
+        up, down = w[: self.rates.size], w[self.rates.size :]
+        return np.add.reduce(self._lead[level] * (up - down), axis=0), np.add.reduce(self._prior * (up + down), axis=0)
 
     def _separate(self) -> tuple[Array, Array]:
-        t = self.transcript
-        relative, top = np.empty_like(t.n), np.empty_like(t.n)
-        for level in range(t.n.shape[0]):
-            relative[level], top[level], _ = self._cells_apart(level, t.n[level], t.r[level])
-        return relative, top
+        """Relative coefficients and exponents of all cells [level, group], made when first needed."""
+        if self._apart is None:
+            t = self.transcript
+            relative, top = np.empty_like(t.n), np.empty_like(t.n)
+            for level in range(t.n.shape[0]):
+                relative[level], top[level], _ = self._cells_apart(level, t.n[level], t.r[level])
+            self._apart = relative, top
+        return self._apart
 
 
 def _count_extreme(mass: Array) -> int:

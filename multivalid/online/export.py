@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,8 +25,8 @@ def write_parquet(learner: DurableMulticalibrator, path: str | Path) -> None:
     groups (the names).
     """
     try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        pa: Any = importlib.import_module("pyarrow")
+        pq: Any = importlib.import_module("pyarrow.parquet")
     except ImportError:
         raise InputError("export writes Parquet and needs pyarrow; install it with: pip install 'multivalid[cli]'.") from None
     schema = pa.schema(

@@ -133,7 +133,7 @@ def solve_game(losses: Array, caps: Array | None = None) -> tuple[Array, float]:
     total[0, :actions] = 1.0
     limits = [(0.0, None)] * actions + [(None, None)] + [(0.0, None)] * slack
     found = linprog(cost, A_ub=rows, b_ub=np.zeros(replies), A_eq=total, b_eq=[1.0], bounds=limits, method="highs")
-    if not found.success:
+    if not found.success or found.x is None or found.fun is None:
         raise MultivalidError(f"the linear program of the round has no solution: {found.message}")
     mixture = np.clip(found.x[:actions], 0.0, None)
     return mixture / mixture.sum(), float(found.fun) * size

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid import validate
 from multivalid.errors import InputError
 from multivalid.grid import Grid
+from multivalid.online import checks
 from multivalid.online.draws import Draws
 from multivalid.online.experts import Experts
 from multivalid.online.game import CrossingRule, solve_game
@@ -143,19 +143,17 @@ class OnlineMulticalibrator:
     def predict_one(self, x: Any, base: float | None = None) -> float:
         """The prediction for `x`; `learn_one` with the same `x` then learns from it. `base` is a model's own prediction."""
         bits = self.setup.members.row(x)
-        play = self._play(bits.nonzero()[0], self._checked_base(base))
+        play = self._play(bits.nonzero()[0], checks.base(base))
         self._pending = (bits.tobytes(), play)
         return float(self.grid.points[play.level])
 
     def learn_one(self, x: Any, y: float, weight: float = 1.0) -> None:
         """The outcome of `x`. Without a `predict_one` for it just before, a prediction is drawn first."""
         bits = self.setup.members.row(x)
-        y, weight = self._checked_label(y), self._checked_weight(weight)
+        y, weight = checks.label(y, self.setup.labels), checks.weight(weight)
         used = self._draws.used
-        if self._pending is not None and self._pending[0] == bits.tobytes():
-            play = self._pending[1]
-        else:
-            play = self._play(bits.nonzero()[0], None)
+        known = self._pending is not None and self._pending[0] == bits.tobytes()
+        play = self._pending[1] if known and self._pending else self._play(bits.nonzero()[0], None)
         shown = self._jittered(y)
         try:
             self._record_rounds([play], [shown], [weight])
@@ -169,12 +167,12 @@ class OnlineMulticalibrator:
     # ---- outcomes later ----------------------------------------------------------------------------------------------
     def ask(self, x: Any, base: float | None = None) -> Ticket:
         """A prediction with a number, for an outcome that comes later."""
-        return self._ask(self.setup.members.row(x).nonzero()[0], self._checked_base(base))
+        return self._ask(self.setup.members.row(x).nonzero()[0], checks.base(base))
 
     def tell(self, ticket: Ticket | int, y: float, weight: float = 1.0) -> None:
         """The outcome of a ticket; tickets may come back in any order, each once."""
         number, play = self._ticket(ticket)
-        y, weight = self._checked_label(y), self._checked_weight(weight)
+        y, weight = checks.label(y, self.setup.labels), checks.weight(weight)
         used = self._draws.used
         shown = self._jittered(y)
         try:
@@ -301,22 +299,6 @@ class OnlineMulticalibrator:
 
     def _jittered(self, y: float) -> float:
         return y + self.setup.jitter * self._draws.uniform() if self.setup.jitter else y
-
-    def _checked_base(self, base: float | None) -> float | None:
-        return None if base is None else validate.real(base, "base")
-
-    def _checked_label(self, y: float) -> float:
-        y = y if type(y) is float else float(y) if isinstance(y, (bool, np.bool_)) else validate.real(y, "y")
-        lo, hi = self.setup.labels
-        if not lo <= y <= hi:
-            raise InputError(f"y must lie in labels=({lo:g}, {hi:g}), got {y!r}; make the learner with a wider range.")
-        return y
-
-    def _checked_weight(self, weight: float) -> float:
-        weight = weight if type(weight) is float else validate.real(weight, "weight")
-        if not 0.0 <= weight <= 1.0:
-            raise InputError(f"weight must lie in [0, 1], got {weight!r}; divide all weights by the largest one possible.")
-        return weight
 
     def _ticket(self, ticket: Ticket | int) -> tuple[int, Play]:
         number = ticket.id if isinstance(ticket, Ticket) else ticket

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid import validate
-from multivalid.errors import InputError
+from multivalid.errors import InputError, PredicateError
+from multivalid.groups.family import FittedGroups, Groups
 
 Bits = NDArray[np.bool_]
 EVERYONE = "everyone"
@@ -75,60 +76,22 @@ class BooleanRows:
         return array
 
 
-class Predicates:
-    """Groups given as conditions on named features, evaluated on a dict without building a frame."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        from multivalid.groups.predicate import parse
-
-        self.predicates = [parse(text) for text in texts]
-        self.names = (EVERYONE, *(p.text for p in self.predicates))
-
-    def row(self, x: Any) -> Bits:
-        if not isinstance(x, Mapping):
-            raise InputError(f"x must be a dict from feature to value because groups are predicates, got {type(x).__name__}.")
-        try:
-            return np.array([True, *(p.holds(x) for p in self.predicates)], dtype=bool)
-        except KeyError as error:
-            needed = next((p.text for p in self.predicates if error.args and error.args[0] in p.columns), "a group")
-            raise InputError(f"x has no feature {error.args[0]!r}, which the group {needed!r} needs; its features: {list(x)}.") from None
-
-    def rows(self, data: Any) -> Bits:
-        if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-            return np.array([self.row(x) for x in data], dtype=bool).reshape(len(data), len(self.names))
-        import narwhals as nw
-
-        frame = eager(data)
-        missing = sorted({c for p in self.predicates for c in p.columns} - set(frame.columns))
-        if missing:
-            raise InputError(f"data has no column {missing[0]!r}, which a group needs; its columns: {frame.columns}.")
-        out = np.ones((len(frame), len(self.names)), dtype=bool)
-        for i, predicate in enumerate(self.predicates, start=1):
-            column: nw.Series[Any] = frame.select(member=predicate.expression(frame.schema))["member"]
-            out[:, i] = column.to_numpy()
-        return out
-
-    def to_json(self) -> dict[str, Any]:
-        return {"predicates": [p.text for p in self.predicates]}
-
-
 class Fitted:
-    """Groups fitted on data beforehand (columns, bins, crossings)."""
+    """Groups from the same items as elsewhere (predicates, columns, bins), evaluated on a dict without building a frame."""
 
-    def __init__(self, groups: Any) -> None:
+    def __init__(self, groups: FittedGroups) -> None:
         self.groups = groups
         self.names = tuple(groups.names)
 
     def row(self, x: Any) -> Bits:
-        try:
-            return np.asarray(self.groups.row(x), dtype=bool)
-        except KeyError as error:
-            raise InputError(f"x has no feature {error.args[0]!r}, which a group needs.") from None
+        if not isinstance(x, Mapping) and not self.groups.arrays:
+            raise InputError(f"x must be a dict from feature to value because groups are conditions, got {type(x).__name__}.")
+        return self.groups.row(x)
 
     def rows(self, data: Any) -> Bits:
-        if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        if isinstance(data, (Sequence, np.ndarray)) and not isinstance(data, (str, bytes)):
             return np.array([self.row(x) for x in data], dtype=bool).reshape(len(data), len(self.names))
-        return np.stack([np.asarray(mask, dtype=bool) for mask in self.groups.masks(data)], axis=1)
+        return np.stack(list(self.groups.masks(eager(data).to_native())), axis=1)
 
     def to_json(self) -> dict[str, Any]:
         return {"fitted": self.groups.to_json()}
@@ -136,33 +99,26 @@ class Fitted:
 
 def members(groups: Any) -> Members:
     """Whatever a user gives as `groups`, as `Members`."""
-    if isinstance(groups, (BooleanRows, Predicates, Fitted)):
+    if isinstance(groups, (BooleanRows, Fitted)):
         return groups
+    if isinstance(groups, FittedGroups):
+        return Fitted(groups)
     if isinstance(groups, (int, np.integer)) and not isinstance(groups, bool):
         return BooleanRows(int(groups))
-    if hasattr(groups, "row") and hasattr(groups, "masks"):
-        return Fitted(groups)
-    if isinstance(groups, (str, bytes)) or not (isinstance(groups, Sequence) or hasattr(groups, "items")):
-        raise InputError(f"groups must be a number of booleans, a list of predicates, or fitted groups, got {groups!r}.")
-    items = list(groups if isinstance(groups, Sequence) else groups.items)
-    for item in items:
-        if not isinstance(item, str) or item.isidentifier():
-            raise InputError(
-                f"groups: {item!r} needs data to know its values; fit it first and pass the result: "
-                f"groups=Groups([...]).fit(data). Predicates such as \"age >= 65\" need no fitting."
-            )
-    return Predicates(items)
+    try:
+        return Fitted(Groups(groups).fit())
+    except PredicateError:
+        raise
+    except InputError as error:
+        raise InputError(
+            f"groups need data to know their values ({error}); fit them on some first: groups=Groups([...]).fit(data). "
+            f'Predicates such as "age >= 65" need no fitting.'
+        ) from None
 
 
 def from_json(data: dict[str, Any]) -> Members:
     """The groups that `to_json` described."""
-    if "count" in data:
-        return BooleanRows(data["count"])
-    if "predicates" in data:
-        return Predicates(data["predicates"])
-    from multivalid.groups import FittedGroups
-
-    return Fitted(FittedGroups.from_json(data["fitted"]))
+    return BooleanRows(data["count"]) if "count" in data else Fitted(FittedGroups.from_json(data["fitted"]))
 
 
 def eager(data: Any) -> Any:

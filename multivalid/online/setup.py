@@ -51,7 +51,7 @@ class Setup:
         beside = np.maximum(np.append(0.0, gaps), np.append(gaps, 0.0)) / 2
         beside[0] = max(beside[0], self.grid.points[0] - self.grid.lo)
         beside[-1] = max(beside[-1], self.grid.hi - self.grid.points[-1])
-        return self.lipschitz * beside / self.facts.bound
+        return np.asarray(self.lipschitz * beside / self.facts.bound)
 
     @cached_property
     def rise(self) -> float:
@@ -141,7 +141,7 @@ def make_setup(
     facts = prop.facts(lo, hi + jitter)
     if not (np.isfinite(facts.bound) and facts.bound > 0 and np.isfinite(facts.range.length)):
         raise InputError(f"{prop!r} is unbounded for labels in [{lo:g}, {hi:g}]; give a shorter range as labels=(lo, hi).")
-    slope = _slope(facts, lipschitz, jitter, rule)
+    slope = _slope(prop, facts, lipschitz, jitter, rule)
     if grid is None:
         m = _levels(slope, facts, horizon, len(who.names), delta) if m is None else validate.count(m, "m", 2)
         make = Grid.uniform if facts.lipschitz is not None else Grid.closed
@@ -166,7 +166,7 @@ def _interval(labels: Any) -> tuple[float, float]:
     return lo, hi
 
 
-def _slope(facts: Facts, given: float | None, jitter: float, rule: str) -> float:
+def _slope(prop: Property, facts: Facts, given: float | None, jitter: float, rule: str) -> float:
     if given is not None:
         given = validate.positive(given, "lipschitz")
         if rule == "lp" and facts.lipschitz is None and given * facts.labels.length < 1.0:
@@ -174,8 +174,13 @@ def _slope(facts: Facts, given: float | None, jitter: float, rule: str) -> float
         return given
     if facts.lipschitz is not None:
         return facts.lipschitz
-    # Jittered labels have a density of at most 1/jitter whatever the stream. Without jitter: an assumption, watched by the alarm.
-    return 1.0 / jitter if jitter > 0 else 2.0 * facts.bound / facts.range.length
+    # Jittered labels have a density of at most 1/jitter whatever the stream. Without jitter it is an assumption, watched by the
+    # alarm: V rises evenly over the range, as for labels spread evenly.
+    if jitter > 0:
+        return 1.0 / jitter
+    ends, labels = np.array(facts.range)[:, None], np.linspace(*facts.labels, 33)[None, :]
+    values = prop.identify(ends, labels)
+    return float((values[1] - values[0]).max()) / facts.range.length
 
 
 def _levels(slope: float, facts: Facts, horizon: int | None, groups: int, delta: float) -> int:

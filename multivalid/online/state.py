@@ -141,6 +141,6 @@ def play_from_json(data: Any, shape: tuple[int, ...]) -> Play:
 
     active, level, guess, seen = data
     play = Play(np.asarray(active, dtype=np.intp), int(level), None if guess is None else float(guess), int(seen))
-    if not (0 <= play.level < shape[0] and play.active.size and 0 <= play.active.min() and play.active.max() < shape[1]):
+    if not (0 <= play.level < shape[0] and play.active.size and play.active.min() >= 0 and play.active.max() < shape[1]):
         raise ValueError("a round names a group or level that does not exist")
     return play
