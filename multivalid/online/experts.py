@@ -27,7 +27,7 @@ Index = NDArray[np.intp]
 
 RATES = 20  # η down to 2^−19 serves streams of up to 10^11 rounds
 MODERATE = 1e130  # masses in [1/MODERATE, MODERATE] are plain numbers
-LARGEST = 300.0  # exponents above this count as this in the running total
+LARGEST = 650.0  # exponents above this count as this: far beyond moderate, yet sums stay finite
 REFRESH = 1024
 
 
@@ -154,7 +154,7 @@ class Experts:
     # ---- the promise and its monitor -----------------------------------------------------------------------------
     @property
     def evidence(self) -> float:
-        """W, the average weight now (capped at e^300 per cell)."""
+        """W, the average weight now (capped at e^650 per cell)."""
         return self._total / self._start
 
     def bound(self, late: int) -> Array:
