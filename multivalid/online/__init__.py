@@ -2,7 +2,8 @@
 
 from multivalid.online import minimax
 from multivalid.online.durable import DurableMulticalibrator, StorageError, copy_state
-from multivalid.online.learner import OnlineMulticalibrator, Ticket
+from multivalid.online.learner import OnlineMulticalibrator
+from multivalid.online.play import Ticket
 from multivalid.online.reading import Alarm
 from multivalid.online.state import from_json, load
 

@@ -14,7 +14,8 @@ from multivalid.errors import InputError
 from multivalid.online.members import eager
 
 if TYPE_CHECKING:
-    from multivalid.online.learner import OnlineMulticalibrator, Play
+    from multivalid.online.learner import OnlineMulticalibrator
+    from multivalid.online.play import Play
 
 Array = NDArray[np.float64]
 Bits = NDArray[np.bool_]
@@ -40,11 +41,7 @@ def learn_many(learner: OnlineMulticalibrator, data: Any, y: Any, weight: Any) -
     else:
         plays = _plays(learner, bits, None)
     shown = [learner._jittered(label) for label in labels]
-    try:
-        learner._record_rounds(plays, shown, weights)
-    except BaseException:
-        learner._draws.rewind(used)
-        raise
+    learner._keep(used, learner._record_rounds, plays, shown, weights)
     learner._pending_many = None
     learner._next += len(plays)
     for play, label, w in zip(plays, shown, weights, strict=True):
@@ -68,11 +65,7 @@ def replay(
         used = learner._draws.used
         play = learner._play(active, None if given is None else given.item(i))
         shown = learner._jittered(labels[i])
-        try:
-            learner._record_rounds([play], [shown], [weights[i]])
-        except BaseException:
-            learner._draws.rewind(used)
-            raise
+        learner._keep(used, learner._record_rounds, [play], [shown], [weights[i]])
         learner._next += 1
         learner._apply(play, shown, weights[i])
         out[i] = learner.grid.points[play.level]

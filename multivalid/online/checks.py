@@ -6,6 +6,7 @@ import numpy as np
 
 from multivalid import validate
 from multivalid.errors import InputError
+from multivalid.online.play import Ticket
 
 
 def base(value: float | None) -> float | None:
@@ -27,3 +28,11 @@ def weight(value: float) -> float:
     if not 0.0 <= w <= 1.0:
         raise InputError(f"weight must lie in [0, 1], got {value!r}; divide all weights by the largest one possible.")
     return w
+
+
+def ticket(value: Ticket | int) -> int:
+    """The number of a ticket."""
+    number = value.id if isinstance(value, Ticket) else value
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        raise InputError(f"ticket must be a Ticket or its number, got {value!r}.")
+    return int(number)

@@ -22,7 +22,8 @@ import numpy as np
 
 from multivalid.errors import InputError, ModelFileError, MultivalidError
 from multivalid.online.draws import Draws
-from multivalid.online.learner import OnlineMulticalibrator, Play
+from multivalid.online.learner import OnlineMulticalibrator
+from multivalid.online.play import Play
 from multivalid.online.setup import Setup, make_setup
 from multivalid.online.state import restore, state_of
 from multivalid.properties.base import Property

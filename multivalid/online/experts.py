@@ -25,7 +25,7 @@ from multivalid.online.transcript import Transcript
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-RATES = 20  # η down to 2^−19 serves streams of up to 10^11 rounds
+RATES = 16  # η down to 2^−15 is the best rate for cells of up to 10^9 rounds; beyond, the bound is only less tight
 MODERATE = 1e130  # masses in [1/MODERATE, MODERATE] are plain numbers
 LARGEST = 650.0  # exponents above this count as this: far beyond moderate, yet sums stay finite
 REFRESH = 1024

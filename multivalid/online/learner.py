@@ -6,8 +6,9 @@ A round is *asked* (a level is drawn for the row's groups) and later *told* (its
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from multivalid.online.experts import Experts
 from multivalid.online.game import CrossingRule, solve_game
 from multivalid.online.guide import Guide
 from multivalid.online.hedge import CellWeights, GroupWeights
+from multivalid.online.play import Play, Ticket
 from multivalid.online.reading import Alarm, alarm_of, summary_of, table_of
 from multivalid.online.setup import Setup, make_setup
 from multivalid.online.transcript import Transcript
@@ -30,22 +32,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-
-
-class Ticket(NamedTuple):
-    """A prediction whose outcome is still to come."""
-
-    id: int
-    prediction: float
-
-
-class Play(NamedTuple):
-    """What a round needs when its outcome comes: groups, level, the guide's guess (None if a base was given), outcomes seen."""
-
-    active: Index
-    level: int
-    guess: float | None
-    seen: int
 
 
 class OnlineMulticalibrator:
@@ -83,7 +69,7 @@ class OnlineMulticalibrator:
 
     Notes
     -----
-    See `docs/online.md` for what each algorithm promises, under delay and with weights. One thread at a time may use a learner.
+    See `docs/online.md` for what is promised, also under delay and with weights. One thread at a time may use a learner.
 
     Examples
     --------
@@ -152,14 +138,11 @@ class OnlineMulticalibrator:
         bits = self.setup.members.row(x)
         y, weight = checks.label(y, self.setup.labels), checks.weight(weight)
         used = self._draws.used
-        known = self._pending is not None and self._pending[0] == bits.tobytes()
-        play = self._pending[1] if known and self._pending else self._play(bits.nonzero()[0], None)
+        key, play = self._pending or (b"", None)
+        if play is None or key != bits.tobytes():
+            play = self._play(bits.nonzero()[0], None)
         shown = self._jittered(y)
-        try:
-            self._record_rounds([play], [shown], [weight])
-        except BaseException:
-            self._draws.rewind(used)
-            raise
+        self._keep(used, self._record_rounds, [play], [shown], [weight])
         self._pending = None
         self._next += 1
         self._apply(play, shown, weight)
@@ -175,11 +158,7 @@ class OnlineMulticalibrator:
         y, weight = checks.label(y, self.setup.labels), checks.weight(weight)
         used = self._draws.used
         shown = self._jittered(y)
-        try:
-            self._record_tell(number, shown, weight)
-        except BaseException:
-            self._draws.rewind(used)
-            raise
+        self._keep(used, self._record_tell, number, shown, weight)
         del self._open[number]
         self._apply(play, shown, weight)
 
@@ -276,11 +255,7 @@ class OnlineMulticalibrator:
     def _ask(self, active: Index, base: float | None) -> Ticket:
         used = self._draws.used
         play = self._play(active, base)
-        try:
-            self._record_ask(self._next, play)
-        except BaseException:
-            self._draws.rewind(used)
-            raise
+        self._keep(used, self._record_ask, self._next, play)
         ticket = Ticket(self._next, float(self.grid.points[play.level]))
         self._open[self._next] = play
         self._next += 1
@@ -301,16 +276,22 @@ class OnlineMulticalibrator:
         return y + self.setup.jitter * self._draws.uniform() if self.setup.jitter else y
 
     def _ticket(self, ticket: Ticket | int) -> tuple[int, Play]:
-        number = ticket.id if isinstance(ticket, Ticket) else ticket
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-            raise InputError(f"ticket must be a Ticket or its number, got {ticket!r}.")
-        play = self._open.get(int(number))
+        number = checks.ticket(ticket)
+        play = self._open.get(number)
         if play is None:
             known = 0 <= number < self._next
             raise InputError(f"ticket {number} {'has been used or forgotten already' if known else 'was never given out here'}.")
-        return int(number), play
+        return number, play
 
-    # A durable learner replaces these; each must either keep the event or raise.
+    def _keep(self, used: int, record: Callable[..., None], *event: Any) -> None:
+        """Record an event; when that fails, random numbers drawn for it go back as well."""
+        try:
+            record(*event)
+        except BaseException:
+            self._draws.rewind(used)
+            raise
+
+    # A durable learner replaces these; each keeps the event or raises.
     def _record_rounds(self, plays: list[Play], labels: list[float], weights: list[float]) -> None: ...
 
     def _record_ask(self, number: int, play: Play) -> None: ...

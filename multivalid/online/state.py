@@ -12,10 +12,11 @@ import numpy as np
 
 from multivalid.errors import ModelFileError
 from multivalid.online.draws import Draws
+from multivalid.online.play import Play
 from multivalid.online.setup import Setup
 
 if TYPE_CHECKING:
-    from multivalid.online.learner import OnlineMulticalibrator, Play
+    from multivalid.online.learner import OnlineMulticalibrator
 
 KIND = "multivalid.online"
 VERSION = 1
@@ -137,8 +138,6 @@ def play_to_json(play: Play) -> list[Any]:
 
 def play_from_json(data: Any, shape: tuple[int, ...]) -> Play:
     """The round that `play_to_json` described."""
-    from multivalid.online.learner import Play
-
     active, level, guess, seen = data
     play = Play(np.asarray(active, dtype=np.intp), int(level), None if guess is None else float(guess), int(seen))
     if not (0 <= play.level < shape[0] and play.active.size and play.active.min() >= 0 and play.active.max() < shape[1]):

@@ -20,7 +20,7 @@ class Naive:
     horizon: int | None
     lo: float
     hi: float
-    rounds: int = 20  # number of rates when the horizon is unknown
+    rounds: int = 16  # number of rates when the horizon is unknown
     history: list[tuple[list[int], int, float, float]] = field(default_factory=list)  # active, level, V, weight
     losses: list[float] = field(default_factory=list)
     guesses: list[tuple[list[int], float]] = field(default_factory=list)  # active, weight·V/C at the guess
