@@ -22,7 +22,7 @@ from multivalid.online.game import CrossingRule, solve_game
 from multivalid.online.guide import Guide
 from multivalid.online.hedge import CellWeights, GroupWeights
 from multivalid.online.play import Play, Ticket
-from multivalid.online.reading import Alarm, alarm_of, summary_of, table_of
+from multivalid.online.reading import Alarm, alarm_of, bounds_of, summary_of, table_of
 from multivalid.online.setup import Setup, make_setup
 from multivalid.online.transcript import Transcript
 from multivalid.properties.base import Property
@@ -47,19 +47,18 @@ class OnlineMulticalibrator:
     m : int, optional
         Number of levels; chosen by the library when left out.
     algorithm : "B", "A" or "paper"
-        B bounds the error of every group at all times with probability 1 − delta; A bounds the expected error and needs only an
-        average Lipschitz constant; "paper" is the published form.
+        B bounds every group at all times with probability 1 − delta; A bounds the expected error; "paper" is the published form.
     labels : (float, float)
         Where labels lie; predictions are in the same units.
     lipschitz : float, optional
-        Most that V rises per unit of prediction, in expectation over a label given the past. Known for most properties; for
-        quantiles it is a bound on the density of the labels, assumed and watched by `alarm`.
+        Most that V rises per unit of prediction. Known for most properties; for quantiles it is a bound on the density of the
+        labels, assumed and watched by `alarm`.
     grid : Grid, optional
         The levels, instead of m.
     horizon : int, optional
         Number of rounds to come, if known.
     rule : "crossing", "lp" or "lp-any", optional
-        How a round is played: mixing two neighbouring levels, or the exact game against Lipschitz laws, or against every label.
+        A round mixes two neighbouring levels, or solves the exact game against Lipschitz laws, or against every label.
     delta : float
         Allowed probability that the bound of B fails; also the level of the alarm.
     jitter : float
@@ -208,8 +207,8 @@ class OnlineMulticalibrator:
         return float(self._transcript.squared().max() / max(self._transcript.weight, 1e-300))
 
     def bound(self) -> float:
-        """What the algorithm promises for `error()`, under its assumptions; infinite where nothing is promised."""
-        return float(self._weights.bound(self._late).max() / max(self._transcript.weight, 1e-300))
+        """What is promised for `error()` under the algorithm's assumptions; infinite where nothing is promised."""
+        return float(bounds_of(self._weights, self._late, self.setup).max() / max(self._transcript.weight, 1e-300))
 
     @property
     def alarm(self) -> Alarm:
@@ -218,7 +217,7 @@ class OnlineMulticalibrator:
 
     def table(self) -> dict[str, NDArray[Any]]:
         """One row per group: name, rows, weight, error, l1, linf, prediction, bound, worst_level (equal-length arrays)."""
-        return table_of(self._transcript, self.setup, self._weights.bound(self._late))
+        return table_of(self._transcript, self.setup, bounds_of(self._weights, self._late, self.setup))
 
     def summary(self) -> str:
         """The state in a few lines of text."""

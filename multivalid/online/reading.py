@@ -57,9 +57,17 @@ def alarm_of(weights: Any, late: int, setup: Setup) -> Alarm:
         if raised
         else "nothing to do."
     )
+    if not setup.promised:
+        advice += " The rule 'lp-any' plays against labels that no law of bounded density has, and the monitor proves nothing."
     if late:
         advice += f" Outcomes came up to {late} rounds late, under which the monitor proves nothing."
-    return Alarm(raised, weights.peak, weights.raised_at, late == 0, advice)
+    return Alarm(raised, weights.peak, weights.raised_at, late == 0 and setup.promised, advice)
+
+
+def bounds_of(weights: Any, late: int, setup: Setup) -> NDArray[np.float64]:
+    """What is promised for K₂ of each group; infinite where nothing is."""
+    bound: NDArray[np.float64] = weights.bound(late)
+    return bound if setup.promised or setup.algorithm == "paper" else np.full_like(bound, np.inf)
 
 
 def table_of(transcript: Transcript, setup: Setup, bound: NDArray[np.float64]) -> dict[str, NDArray[Any]]:

@@ -58,6 +58,11 @@ class Setup:
         """Most that V may rise from a level to the next; twice the distance from an end of the range to the first level counts."""
         return 2.0 * float(self.slack.max()) * self.facts.bound
 
+    @property
+    def promised(self) -> bool:
+        """Whether the rule keeps the algorithm's promise: a game against single labels does not where these make V jump."""
+        return self.rule != "lp-any" or self.facts.lipschitz is not None
+
     @cached_property
     def cells(self) -> LabelCells:
         """Labels that decide the exact game, and the mass a Lipschitz law may give each."""

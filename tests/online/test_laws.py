@@ -92,6 +92,8 @@ def test_exact_game_keeps_the_promise(spec: str, algorithm: str, rule: str) -> N
     for _ in run(learner, "iid", 200, seed=3, groups=2):
         pass
     assert learner.error() <= learner.bound()
+    assert (learner.bound() == np.inf) == (rule == "lp-any" and spec != "mean")
+    assert learner.alarm.valid == (algorithm == "B" and learner.bound() < np.inf)
 
 
 def test_late_outcomes() -> None:
