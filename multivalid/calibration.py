@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,12 @@ from numpy.typing import NDArray
 from multivalid import validate
 from multivalid.atoms import frames, select
 from multivalid.audit.audit import Audit, audit_rows
-from multivalid.batch.algorithm import Patch
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.predictor import LevelPredictor, Predictor
 from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
+from multivalid.practical.predictor import LinkPredictor
 from multivalid.properties import Property, parse, spec_of
 from multivalid.storage import read_json, write_json
 
@@ -54,7 +55,7 @@ class Calibration:
         return self.predictor.grid
 
     @property
-    def patches(self) -> list[Patch]:
+    def patches(self) -> Sequence[tuple[Any, ...]]:
         """The ordered moves."""
         return self.predictor.patches
 
@@ -167,7 +168,10 @@ class Calibration:
 
 def predictor_from_json(data: Any, groups: int) -> Predictor:
     """The predictor that a model file describes."""
-    kinds = {"levels": LevelPredictor.from_json}
+    kinds: dict[str, Callable[[dict[str, Any], int], Predictor]] = {
+        "levels": LevelPredictor.from_json,
+        "link": LinkPredictor.from_json,
+    }
     if not isinstance(data, dict) or data.get("kind") not in kinds:
         raise ModelFileError(f"predictor must be an object of kind {' or '.join(kinds)}.")
     return kinds[data["kind"]](data, groups)

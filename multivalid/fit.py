@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from multivalid import validate
 from multivalid.atoms import select
@@ -16,6 +17,7 @@ from multivalid.batch.predictor import LevelPredictor
 from multivalid.calibration import Calibration
 from multivalid.errors import InputError
 from multivalid.grid import Grid
+from multivalid.practical import fit as practical
 from multivalid.properties import Property, parse
 
 MODES = ("practical", "theorem", "paper")
@@ -64,7 +66,8 @@ def multicalibrate(
     m : int, optional
         Number of levels.
     lipschitz : float, optional
-        L, where the property has none of its own (quantiles: a bound on the label density); estimated from the population when not given.
+        L, where the property has none of its own (quantiles: a bound on the label density); estimated from the
+        population when not given.
     holdout : float or boolean array, optional
         Share of the rows, drawn at random, or the rows themselves, to keep out of the fit and judge it on.
     max_updates : int, optional
@@ -97,6 +100,12 @@ def multicalibrate(
     prop.check_labels(rows.labels)
     fitting, held = split(rows, holdout, random_state)
     report = _reporter(progress)
+    if mode == "practical":
+        goal = practical.Goal(m, grid, alpha, max_updates)
+        # The products are small: threads would spin more than they compute.
+        with threadpool_limits(1, user_api="blas"):
+            done = practical.fit(fitting, prop, goal, held=held, progress=report, random_state=random_state)
+        return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels)
     plan = theorem.plan(fitting, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
     made = theorem.fit(fitting, prop, plan, held=held, max_updates=max_updates, progress=report)
     return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels)

@@ -78,7 +78,9 @@ class Certificate:
         if self.blocked:
             worst = max(self.blocked, key=lambda cell: cell.weight * cell.identification**2)
             lines.append(
-                f"{len(self.blocked)} cells cannot be improved: between two levels V jumps by up to {worst.jump:.3g} "
+                f"{len(self.blocked)} cells are off beyond chance, but no correction of them held up on rows held out."
+                if np.isnan(worst.jump)
+                else f"{len(self.blocked)} cells cannot be improved: between two levels V jumps by up to {worst.jump:.3g} "
                 f"(labels with ties); a finer grid or jittered labels help."
             )
         if self.holdout_error is not None and self.holdout_debiased is not None and self.holdout_bound is not None:

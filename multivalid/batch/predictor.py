@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,8 +22,8 @@ class Predictor(Protocol):
         """The levels its guarantee conditions on."""
 
     @property
-    def patches(self) -> list[Patch]:
-        """The ordered moves it is made of."""
+    def patches(self) -> Sequence[tuple[Any, ...]]:
+        """The ordered moves it is made of: `Patch`es of whole levels, or `Shift`s inside them."""
 
     def predict(self, predictions: Array, membership: Membership) -> Array:
         """New predictions for rows with these predictions and groups."""

@@ -77,6 +77,12 @@ class Membership:
         """One group as a boolean array over the rows."""
         return np.unpackbits(self.bits[group], count=self.rows, bitorder="little").view(np.bool_)
 
+    def dense(self, start: int, stop: int) -> NDArray[np.uint8]:
+        """Zeros and ones of consecutive rows: shape (groups, stop − start)."""
+        first = start // 8
+        part = np.unpackbits(self.bits[:, first : (stop + 7) // 8], axis=1, count=stop - 8 * first, bitorder="little")
+        return part[:, start - 8 * first :]
+
     def sizes(self) -> NDArray[np.intp]:
         """Number of rows of each group."""
         return np.asarray(np.bitwise_count(self.words).sum(axis=1), dtype=np.intp)
@@ -86,8 +92,7 @@ class Membership:
         out = np.zeros((self.rows, _bytes(self.groups)), dtype=np.uint8)
         for start in range(0, self.rows, BLOCK):
             stop = min(start + BLOCK, self.rows)
-            dense = np.unpackbits(self.bits[:, start // 8 : (stop + 7) // 8], axis=1, bitorder="little", count=stop - start)
-            part = np.packbits(np.ascontiguousarray(dense.T), axis=1, bitorder="little")
+            part = np.packbits(np.ascontiguousarray(self.dense(start, stop).T), axis=1, bitorder="little")
             out[start:stop, : part.shape[1]] = part
         return out
 

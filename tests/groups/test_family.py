@@ -19,6 +19,7 @@ from multivalid.errors import InputError, PredicateError
 from multivalid.groups.family import FittedGroups, Groups
 from multivalid.groups.items import bins, cross
 from multivalid.groups.predicate import parse
+
 from . import frames
 from .strategies import predicate_texts, rows
 

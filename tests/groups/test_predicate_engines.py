@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from multivalid.errors import InputError, PredicateError
 from multivalid.groups.frames import open_frame
 from multivalid.groups.predicate import parse
+
 from . import frames
 from .strategies import predicate_texts, rows
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from multivalid.errors import PredicateError
 from multivalid.groups.predicate import Predicate, parse
+
 from .strategies import predicate_texts
 
 HOSTILE = [

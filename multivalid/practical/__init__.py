@@ -1,0 +1,1 @@
+"""The default mode: predictions at the noise floor on rows nobody has seen."""

@@ -1,0 +1,90 @@
+"""Rows as the fit sees them: predictions on the link scale, groups as packed bits, weights of mean one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.groups.membership import Membership
+from multivalid.practical.link import Link
+from multivalid.properties import Property
+from multivalid.properties.base import Array
+
+CHUNK = 1024  # rows at a time; a multiple of 8, so that bits are cut between bytes
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Labels and weights: all that V needs besides a prediction."""
+
+    labels: Array
+    weights: Array
+
+    def __len__(self) -> int:
+        return int(self.labels.size)
+
+    def pick(self, rows: slice | NDArray[np.intp]) -> Outcomes:
+        """A selection of rows."""
+        return Outcomes(self.labels[rows], self.weights[rows])
+
+
+@dataclass(frozen=True)
+class LinkRows(Outcomes):
+    """Labels and weights with base predictions on the link scale, and who belongs to which group."""
+
+    base: Array
+    membership: Membership
+
+    def take(self, rows: NDArray[np.intp]) -> LinkRows:
+        """A selection of rows."""
+        return LinkRows(self.labels[rows], self.weights[rows], self.base[rows], self.membership.take(rows))
+
+    def head(self, rows: int) -> LinkRows:
+        """The first rows (they are shuffled, so this is a sample)."""
+        cut = slice(0, rows)
+        part = Membership(self.membership.bits[:, : (rows + 63) // 64 * 8], rows)
+        return LinkRows(self.labels[cut], self.weights[cut], self.base[cut], part)
+
+    def chunks(self, rows: int | None = None) -> Iterator[slice]:
+        """Consecutive blocks of rows, of all or of the first `rows`."""
+        stop = len(self) if rows is None else rows
+        return (slice(start, min(start + CHUNK, stop)) for start in range(0, stop, CHUNK))
+
+
+def block(membership: Membership, part: slice) -> NDArray[np.uint8]:
+    """Groups × rows of one chunk as zeros and ones; the population is left out (it is the intercept)."""
+    return membership.dense(part.start, part.stop)[1:]
+
+
+@dataclass
+class Matching:
+    """V on the link scale: the derivative of the loss M(η, y) = ∫ V(link⁻¹(t), y) dt that the fit minimises.
+
+    M is convex in η for every nondecreasing V, and its gradient in the shift of a group is ΣwV over the group: at the minimum the
+    group is right on average, whatever the property. For means on the log-odds scale M is the log loss. Only V is ever evaluated;
+    the slope of V is a difference over ±`window`, which for quantiles is a smoothing window.
+    """
+
+    prop: Property
+    link: Link
+    window: float = 1e-3
+
+    def identify(self, eta: Array, rows: Outcomes, part: slice = slice(None)) -> Array:
+        """w·V at η."""
+        return np.asarray(rows.weights[part] * self.prop.identify(self.link.inverse(eta), rows.labels[part]))
+
+    def slope(self, eta: Array, rows: Outcomes, part: slice = slice(None)) -> Array:
+        """w·∂V/∂η, as a difference over the window."""
+        rise = self.identify(eta + self.window, rows, part) - self.identify(eta - self.window, rows, part)
+        return np.asarray(rise / (2 * self.window))
+
+    def widen(self, eta: Array, rows: Outcomes, share: float) -> None:
+        """Set the window to the smallest over which V changes for `share` of the rows: tiny where V is smooth."""
+        probe = slice(0, 10_000)
+        for window in 1e-3 * 2.0 ** np.arange(14):
+            self.window = float(window)
+            if np.mean(self.slope(eta[probe], rows, probe) > 0) >= share:
+                return

@@ -1,0 +1,176 @@
+"""The start: η = base + curve(base) + h(Σ shifts of the groups) + Σ products of two features, all on the link scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.errors import ModelFileError
+from multivalid.groups.membership import Membership
+from multivalid.practical.data import CHUNK, block
+from multivalid.properties.base import Array
+
+Single = NDArray[np.float32]  # features are zeros, ones and hinges: single precision is exact enough and twice as fast
+
+
+def _none() -> Array:
+    return np.zeros(0)
+
+
+def _no_pairs() -> NDArray[np.intp]:
+    return np.zeros((2, 0), dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Parameters, in the order of the feature rows that `evaluate` fills.
+
+    Attributes
+    ----------
+    center, scale : float
+        Of the base predictions on the link scale; their standardised value is the feature "base".
+    knots, curve
+        Intercept, slope and hinges of the base.
+    bend_knots, bends
+        h(u) = u + Σ bends·(u − knot)₊ for the summed shifts u.
+    shifts
+        One per group.
+    pairs, products
+        Products of two features, by index (groups first, then the base), and their coefficients.
+    """
+
+    center: float
+    scale: float
+    knots: Array
+    curve: Array
+    shifts: Array
+    bend_knots: Array = field(default_factory=_none)
+    bends: Array = field(default_factory=_none)
+    pairs: NDArray[np.intp] = field(default_factory=_no_pairs)
+    products: Array = field(default_factory=_none)
+
+    @classmethod
+    def new(cls, base: Array, groups: int, knots: int = 4) -> Model:
+        """A model that changes nothing, with hinges at quantiles of the base."""
+        scale = float(base.std()) or 1.0
+        at = np.unique(np.quantile(base, (np.arange(knots) + 1) / (knots + 1)))
+        return cls(float(base.mean()), scale, (at - base.mean()) / scale, np.zeros(2 + at.size), np.zeros(groups))
+
+    @property
+    def vector(self) -> Array:
+        """All coefficients in one row."""
+        return np.concatenate([self.curve, self.bends, self.shifts, self.products])
+
+    @property
+    def cuts(self) -> list[int]:
+        """Where curve, bends, shifts and products end in `vector`."""
+        return [int(v) for v in np.cumsum([self.curve.size, self.bends.size, self.shifts.size, self.products.size])]
+
+    def moved(self, step: Array) -> Model:
+        """The model with `step` added to its coefficients."""
+        curve, bends, shifts, products = np.split(step, self.cuts[:3])
+        return replace(
+            self,
+            curve=self.curve + curve,
+            bends=self.bends + bends,
+            shifts=self.shifts + shifts,
+            products=self.products + products,
+        )
+
+    @property
+    def penalty(self) -> Array:
+        """Relative ridge: none on the intercept, hardly any on the slope of the base."""
+        return np.concatenate([[0.0, 0.01], np.ones(self.vector.size - 2)])
+
+    def with_bends(self, index: Array, knots: int = 8) -> Model:
+        """The same model with room to bend the summed shifts, knots at quantiles of `index`."""
+        at = np.unique(np.quantile(index, (np.arange(knots) + 1) / (knots + 1)))
+        return replace(self, bend_knots=at, bends=np.zeros(at.size))
+
+    def with_products(self, pairs: NDArray[np.intp]) -> Model:
+        """The same model with more products, coefficients zero."""
+        return replace(
+            self, pairs=np.concatenate([self.pairs, pairs], axis=1), products=np.append(self.products, np.zeros(pairs.shape[1]))
+        )
+
+    def evaluate(self, base: Array, groups: NDArray[np.uint8], buffer: Single | None = None) -> tuple[Array, Single, Single]:
+        """η, the summed shifts u, and the features (coefficients × rows) of one chunk; `buffer` is reused for the features."""
+        curve, bend, shift, total = self.cuts
+        features = buffer if buffer is not None and buffer.shape == (total, base.size) else np.empty((total, base.size), np.float32)
+        standard = ((base - self.center) / self.scale).astype(np.float32)
+        features[0], features[1] = 1.0, standard
+        _hinges(standard, self.knots, features[2:curve])
+        features[bend:shift] = groups
+        index = self.shifts.astype(np.float32) @ features[bend:shift]
+        _hinges(index, self.bend_knots, features[curve:bend])
+        for row, (i, j) in zip(features[shift:], self.pairs.T, strict=True):
+            np.multiply(features[bend + i], features[bend + j] if j < self.shifts.size else standard, out=row)
+        return base + self.vector.astype(np.float32) @ features, index, features
+
+    def chain(self, index: Single, features: Single) -> Single:
+        """Turn the group rows of the features into ∂η/∂shifts, in place: times the slope of h."""
+        if self.bends.size:
+            slope = np.concatenate([[1.0], 1 + np.cumsum(self.bends)]).astype(np.float32)
+            curve_and_bends, shift = self.cuts[1], self.cuts[2]
+            features[curve_and_bends:shift] *= slope[np.searchsorted(self.bend_knots, index)]
+        return features
+
+    def predict(self, base: Array, membership: Membership) -> Array:
+        """η of every row: one pass over packed bits and one small matrix product per chunk."""
+        eta, buffer = np.empty(base.size), None
+        for start in range(0, base.size, CHUNK):
+            part = slice(start, min(start + CHUNK, base.size))
+            eta[part], _, buffer = self.evaluate(base[part], block(membership, part), buffer)
+        return eta
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        arrays = {name: getattr(self, name).tolist() for name in (*_VECTORS, "pairs")}
+        return {"center": self.center, "scale": self.scale, **arrays}
+
+    @classmethod
+    def from_json(cls, data: Any, groups: int) -> Model:
+        """The model that `to_json` described, every size and index checked."""
+        if not isinstance(data, dict) or set(data) != {"center", "scale", "pairs", *_VECTORS}:
+            raise ModelFileError(f"model must have center, scale, pairs, {', '.join(_VECTORS)}.")
+        center, scale = _numbers([data["center"], data["scale"]], "center and scale")
+        vectors = {name: _numbers(data[name], name) for name in _VECTORS}
+        pairs = _pairs(data["pairs"], groups)
+        sizes = (
+            vectors["curve"].size == 2 + vectors["knots"].size
+            and vectors["bends"].size == vectors["bend_knots"].size
+            and vectors["shifts"].size == groups
+            and vectors["products"].size == pairs.shape[1]
+        )
+        if not sizes or scale <= 0:
+            raise ModelFileError("model: the numbers of coefficients, knots, groups and products do not fit together.")
+        return cls(float(center), float(scale), pairs=pairs, **vectors)
+
+
+_VECTORS = ("knots", "curve", "shifts", "bend_knots", "bends", "products")
+
+
+def _hinges(values: Single, knots: Array, out: Single) -> None:
+    for row, knot in zip(out, knots.astype(np.float32), strict=True):
+        np.maximum(values - knot, 0, out=row)
+
+
+def _numbers(values: Any, name: str) -> Array:
+    fine = isinstance(values, list) and all(
+        isinstance(v, (int, float)) and not isinstance(v, bool) and abs(v) < float("inf") for v in values
+    )
+    if not fine:
+        raise ModelFileError(f"model: {name} must be a list of finite numbers.")
+    return np.array(values, dtype=np.float64)
+
+
+def _pairs(values: Any, groups: int) -> NDArray[np.intp]:
+    rows = isinstance(values, list) and len(values) == 2 and all(isinstance(row, list) for row in values)
+    if not rows or len(values[0]) != len(values[1]):
+        raise ModelFileError("model: pairs must be two lists of one length.")
+    if not all(isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= groups for row in values for v in row):
+        raise ModelFileError(f"model: pairs must name features 0 to {groups}.")
+    return np.array(values, dtype=np.intp).reshape(2, -1)

@@ -1,0 +1,156 @@
+"""Gauss–Newton on the matching loss, with a ridge chosen by cross-validation on sums per fold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from multivalid.practical.data import LinkRows, Matching, block
+from multivalid.practical.model import Model
+from multivalid.properties.base import Array
+
+FOLDS = 5
+HESSIAN_ROWS = 40_000  # curvature needs fewer rows than the gradient
+SHARE = 0.1  # of the rows on which V changes within the window, at the end
+RIDGES = 10.0 ** np.arange(0, 4.01, 0.5)
+STEPS = 15
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model at its optimum, with η and w·V of the rows and the ridge used."""
+
+    model: Model
+    eta: Array
+    identification: Array
+    ridge: float
+
+
+def fit(
+    model: Model, rows: LinkRows, loss: Matching, ridge: float | None = None, *, warm: bool = False, tolerance: float = 1 / 40
+) -> Fitted:
+    """Damped Gauss–Newton from `model`.
+
+    It stops when the gain a step predicts is below `tolerance` per parameter, in units where sampling noise gains 1/2. A step is kept
+    when the loss does not rise steeply at its end: M is convex, so that is a descent, and V alone decides (M is never evaluated).
+    The window of the slope narrows from half of the rows to `SHARE`.
+    """
+    search = _Search(model, rows, loss, ridge, warm)
+    for _ in range(STEPS):
+        search.curvature()
+        direction = search.direction()
+        if search.finished(tolerance) or not search.advance(direction):
+            break
+    return Fitted(search.model, search.eta, search.identification, search.ridge)
+
+
+class _Search:
+    def __init__(self, model: Model, rows: LinkRows, loss: Matching, ridge: float | None, warm: bool) -> None:
+        self.model, self.rows, self.loss = model, rows, loss
+        self.penalty = model.penalty
+        self.given = ridge
+        self.wide = SHARE if warm else 0.5
+        self.damping = 0.0
+        self.gain = self.last_gain = np.inf
+        self.tuned, self.settled = 0, False
+        self.hessian: Array | None = None
+        self.eta, self.identification, self.gradient = sweep(model, rows, loss)
+
+    @property
+    def ridge(self) -> float:
+        return self.given if self.given is not None else 0.0
+
+    def curvature(self) -> None:
+        """The Hessian anew while the window narrows or steps are large; then the ridge."""
+        if self.hessian is not None and self.wide <= SHARE / 2 and self.gain <= 0.05 * self.last_gain:
+            return
+        self.loss.widen(self.eta, self.rows, max(SHARE, self.wide))
+        parts, self.damper = hessian(self.model, self.rows, self.loss)
+        self.hessian = parts.sum(axis=0)
+        # ΣwV² over the curvature of the intercept: how much of M one parameter gains from noise alone.
+        self.noise = float(np.sum(self.identification**2 / self.rows.weights) / max(self.hessian[0, 0], 1e-300))
+        if self.wide <= SHARE and self.tuned < 4:
+            chosen = choose_ridge(self.model, self.gradient, parts, self.noise)
+            self.settled = self.given is not None and 0.7 < chosen / self.given < 1.4
+            self.tuned = 4 if self.settled else self.tuned + 1
+            self.given = chosen
+        if self.given is None:
+            self.given = 10 * self.noise
+        self.wide /= 2
+
+    def direction(self) -> Array:
+        assert self.hessian is not None
+        self.slope = self.gradient.sum(axis=0) + self.ridge * self.penalty * self.model.vector
+        step = solve(self.hessian, self.ridge * self.penalty + self.damping * self.damper, -self.slope)
+        self.last_gain, self.gain = self.gain, float(-self.slope @ step / 2 / self.noise)
+        return step
+
+    def finished(self, tolerance: float) -> bool:
+        ready = self.wide <= SHARE / 2 and (self.settled or len(self.rows) > HESSIAN_ROWS)
+        return ready and self.gain < tolerance * self.penalty.size
+
+    def advance(self, step: Array) -> bool:
+        """Take the step, damped until it does not overshoot; False when no damping helps."""
+        assert self.hessian is not None
+        for _ in range(8):
+            new = self.model.moved(step)
+            eta, identification, gradient = sweep(new, self.rows, self.loss)
+            start = self.identification @ (eta - self.eta) + self.ridge * (self.penalty * self.model.vector) @ step
+            end = identification @ (eta - self.eta) + self.ridge * (self.penalty * new.vector) @ step
+            if start < 0 and end <= 0.5 * abs(start):
+                self.damping /= 5
+                self.model, self.eta, self.identification, self.gradient = new, eta, identification, gradient
+                return True
+            self.damping = max(10 * self.damping, 1e-2)
+            step = solve(self.hessian, self.ridge * self.penalty + self.damping * self.damper, -self.slope)
+        return False
+
+
+def sweep(model: Model, rows: LinkRows, loss: Matching) -> tuple[Array, Array, Array]:
+    """One pass: η, w·V, and the gradient per fold (rows are shuffled, folds are contiguous)."""
+    eta, identification = np.empty(len(rows)), np.empty(len(rows))
+    gradient, buffer = np.zeros((FOLDS, model.vector.size)), None
+    for part in rows.chunks():
+        eta[part], index, buffer = model.evaluate(rows.base[part], block(rows.membership, part), buffer)
+        identification[part] = loss.identify(eta[part], rows, part)
+        gradient[part.start * FOLDS // len(rows)] += model.chain(index, buffer) @ identification[part].astype(np.float32)
+    return eta, identification, gradient
+
+
+def hessian(model: Model, rows: LinkRows, loss: Matching) -> tuple[Array, Array]:
+    """Σ slope·feature·feature' per fold, and the scale of damping.
+
+    It comes from a sample scaled up where rows are many (the folds then share its average). The damping is the diagonal plus the
+    mean slope times Σ feature², which stays positive for a feature none of whose rows is in the window.
+    """
+    count = min(len(rows), HESSIAN_ROWS)
+    out, mass, buffer = np.zeros((FOLDS, model.vector.size, model.vector.size)), np.zeros(model.vector.size), None
+    for part in rows.chunks(count):
+        eta, index, buffer = model.evaluate(rows.base[part], block(rows.membership, part), buffer)
+        features = model.chain(index, buffer)
+        out[part.start * FOLDS // count] += (features * loss.slope(eta, rows, part).astype(np.float32)) @ features.T
+        mass += np.einsum("ij,ij->i", features, features)
+    if count < len(rows):
+        out = np.repeat(out.mean(axis=0, keepdims=True) * (len(rows) / count), FOLDS, axis=0)
+    return out, np.diag(out.sum(axis=0)) + out[:, 0, 0].sum() / count * mass
+
+
+def choose_ridge(model: Model, gradient: Array, parts: Array, noise: float) -> float:
+    """The ridge of least cross-validated loss in the quadratic model of M: needs the sums per fold, no pass over rows."""
+    vector, penalty, risk = model.vector, model.penalty, np.zeros(RIDGES.size)
+    all_gradient, all_parts = gradient.sum(axis=0), parts.sum(axis=0)
+    for i, ridge in enumerate(RIDGES * noise * (1 - 1 / FOLDS)):
+        for g, h in zip(gradient, parts, strict=True):
+            step = solve(all_parts - h, ridge * penalty, -(all_gradient - g + ridge * penalty * vector))
+            risk[i] += g @ step + step @ h @ step / 2
+    return float(RIDGES[np.argmin(risk)] * noise)
+
+
+def solve(matrix: Array, ridge: Array, right: Array) -> Array:
+    """(matrix + diag(ridge))⁻¹·right, steadied so that groups that repeat each other do no harm."""
+    steadied = matrix + np.diag(ridge + 1e-6 * np.trace(matrix) / matrix.shape[0] + 1e-300)
+    try:
+        return np.asarray(np.linalg.solve(steadied, right))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(steadied, right, rcond=None)[0])

@@ -1,0 +1,135 @@
+"""Stage 1: Algorithm 1 on (group × level) cells, with a guard against noise and shifts that keep the order inside a level.
+
+The levels condition; the predictions stay as fine as they are. A cell whose mean V is beyond chance is shifted on the link scale by
+one Newton step, the most significant cell of a level first, until no cell of the level is beyond chance. Rounds repeat with levels
+of the new predictions, because a shift can carry rows over a level's edge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.errors import ModelFileError
+from multivalid.groups.membership import Membership
+from multivalid.practical.data import LinkRows, Matching, Outcomes
+from multivalid.practical.start import PRIOR_ROWS, chance_limit
+from multivalid.properties.base import Array
+
+MOST_PER_LEVEL = 10
+
+
+class Shift(NamedTuple):
+    """Rows of `group` in level `level` of round `round` move by `amount` on the link scale."""
+
+    round: int
+    group: int
+    level: int
+    amount: float
+
+
+@dataclass(frozen=True)
+class ShiftRound:
+    """One round: edges of the levels on the link scale, and the shifts made in it, in order."""
+
+    edges: Array
+    shifts: list[tuple[int, int, float]]
+
+    def apply(self, eta: Array, membership: Membership) -> Array:
+        """η after the shifts; they add up, so their order does not matter."""
+        level = np.searchsorted(self.edges, eta, side="left")
+        out = eta.copy()
+        for group in sorted({group for group, _, _ in self.shifts}):
+            table = np.zeros(self.edges.size + 1)
+            for g, at, amount in self.shifts:
+                if g == group:
+                    table[at] += amount
+            out += np.where(membership.mask(group), table[level], 0.0)
+        return out
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"edges": self.edges.tolist(), "shifts": [list(shift) for shift in self.shifts]}
+
+    @classmethod
+    def from_json(cls, data: Any, groups: int) -> ShiftRound:
+        """The round that `to_json` described, every index checked."""
+        if not isinstance(data, dict) or set(data) != {"edges", "shifts"} or not isinstance(data["edges"], list):
+            raise ModelFileError("a round of shifts must have edges and shifts.")
+        if not all(_is_number(edge) for edge in data["edges"]) or sorted(set(data["edges"])) != data["edges"]:
+            raise ModelFileError("the edges of levels must be increasing numbers.")
+        if not isinstance(data["shifts"], list) or not all(_is_shift(s, groups, len(data["edges"]) + 1) for s in data["shifts"]):
+            raise ModelFileError(f"a shift must be [group, level, amount] with group below {groups} and a level of its round.")
+        return cls(np.array(data["edges"], dtype=np.float64), [(int(g), int(k), float(a)) for g, k, a in data["shifts"]])
+
+
+def shift_round(eta: Array, rows: LinkRows, loss: Matching, edges: Array, most: int | None = None) -> ShiftRound:
+    """Shift the cells that are off beyond chance, level by level."""
+    level = np.searchsorted(edges, eta, side="left")
+    order = np.argsort(level, kind="stable")
+    members, outcomes = rows.membership.take(order), rows.pick(order)
+    starts = np.searchsorted(level[order], np.arange(edges.size + 2))
+    limit = chance_limit(members.groups * (edges.size + 1))
+    floor = PRIOR_ROWS * float(np.mean(loss.identify(eta, rows) ** 2))
+    made: list[tuple[int, int, float]] = []
+    for k, (start, stop) in enumerate(pairwise(starts)):
+        room = MOST_PER_LEVEL if most is None else min(MOST_PER_LEVEL, most - len(made))
+        if stop > start and room > 0:
+            inside = members.dense(start, stop).astype(np.float32)
+            here = _level_shifts(eta[order[start:stop]], inside, outcomes.pick(slice(start, stop)), loss, limit, floor, room)
+            made += [(group, k, amount) for group, amount in here]
+    return ShiftRound(edges, made)
+
+
+def _level_shifts(
+    eta: Array, inside: NDArray[np.float32], rows: Outcomes, loss: Matching, limit: float, floor: float, room: int
+) -> list[tuple[int, float]]:
+    made = []
+    for _ in range(room):
+        v = loss.identify(eta, rows).astype(np.float32)
+        total = inside @ v
+        z = np.abs(total) / np.sqrt(inside @ v**2 + floor)
+        group = int(np.argmax(z))
+        if z[group] <= limit:
+            break
+        cell = np.flatnonzero(inside[group])
+        amount = _step(eta[cell], rows.pick(cell), float(total[group]), loss)
+        if amount == 0.0:
+            break
+        made.append((group, amount))
+        eta = eta + amount * inside[group]
+    return made
+
+
+def _step(eta: Array, rows: Outcomes, total: float, loss: Matching) -> float:
+    """A Newton shift of one cell, halved until it does not overshoot."""
+    amount = float(np.clip(-total / max(loss.slope(eta, rows).sum(), 1e-9 * len(rows)), -1, 1))
+    for _ in range(10):
+        if np.sum(loss.identify(eta + amount, rows)) * np.sign(total) >= -0.25 * abs(total):
+            return amount
+        amount /= 2
+    return 0.0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < float("inf")
+
+
+def _is_shift(value: Any, groups: int, levels: int) -> bool:
+    if not isinstance(value, list) or len(value) != 3 or not _is_number(value[2]):
+        return False
+    group, level = value[:2]
+    return _is_index(group, groups) and _is_index(level, levels)
+
+
+def _is_index(value: Any, limit: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
+
+
+def flat(rounds: list[ShiftRound]) -> list[Shift]:
+    """All shifts of all rounds, in order."""
+    return [Shift(number, *shift) for number, made in enumerate(rounds) for shift in made.shifts]

@@ -1,0 +1,104 @@
+"""Stage 0: one convex fit of group shifts; then a bend of their sum if a test asks for it, then products that screening finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.practical import newton
+from multivalid.practical.data import LinkRows, Matching, block
+from multivalid.practical.model import Model
+from multivalid.practical.newton import Fitted
+from multivalid.properties.base import Array
+
+SUBSAMPLE = 20_000  # the first steps on large data use this many rows
+MOST_PRODUCTS = 64
+BEND_LEVEL = 50.0  # χ² with eight degrees of freedom: far beyond chance, since a bend multiplies the work
+SCREEN_VARIANCE_ROWS = 30_000
+PRIOR_ROWS = 25.0  # a product of two features must rest on more rows than this to stand out
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A model worth considering, and what it is called in the report."""
+
+    name: str
+    fitted: Fitted
+
+
+def stages(rows: LinkRows, loss: Matching) -> list[Stage]:
+    """Models of growing richness, each fitted on from the last."""
+    large = len(rows) > 2 * SUBSAMPLE
+    sample = rows.head(SUBSAMPLE) if large else rows
+    model, ridge = Model.new(rows.base, rows.membership.groups - 1), None
+    if large:
+        rough = newton.fit(model, sample, loss, tolerance=1 / 8)
+        model, ridge = rough.model, rough.ridge
+    done = newton.fit(model, rows, loss, ridge, warm=large)
+    found = [Stage("group shifts", done)]
+    bent = done.model.with_bends(summed_shifts(done.model, sample))
+    if bent.bends.size and bend_statistic(bent, rows, loss) > BEND_LEVEL:
+        if large:
+            bent = newton.fit(bent, sample, loss, done.ridge, tolerance=1 / 8).model
+        done = newton.fit(bent, rows, loss, done.ridge, warm=True)
+        found.append(Stage("bend", done))
+    pairs = screen(done.model, rows, done.identification)
+    if pairs.shape[1]:
+        done = newton.fit(done.model.with_products(pairs), rows, loss, done.ridge, warm=True)
+        found.append(Stage("products", done))
+    return found
+
+
+def summed_shifts(model: Model, rows: LinkRows) -> Array:
+    """Σ shifts of the groups of each row."""
+    return np.concatenate([model.evaluate(rows.base[part], block(rows.membership, part))[1] for part in rows.chunks()]).astype(
+        np.float64
+    )
+
+
+def bend_statistic(model: Model, rows: LinkRows, loss: Matching) -> float:
+    """χ² of the bends of a model in which they are still zero, the other coefficients profiled out."""
+    _, identification, gradient = newton.sweep(model, rows, loss)
+    curvature, slope = newton.hessian(model, rows, loss)[0].sum(axis=0), gradient.sum(axis=0)
+    bend = np.zeros(slope.size, dtype=bool)
+    bend[model.cuts[0] : model.cuts[1]] = True
+    rest = curvature[np.ix_(~bend, ~bend)]
+    share = np.linalg.solve(rest + 1e-6 * np.trace(rest) / len(rest) * np.eye(len(rest)), curvature[np.ix_(~bend, bend)])
+    score = slope[bend] - share.T @ slope[~bend]
+    spread = curvature[np.ix_(bend, bend)] - curvature[np.ix_(bend, ~bend)] @ share
+    spread += np.diag(1e-3 * np.diag(spread) + 1e-12 * np.trace(curvature))
+    noise = np.sum(identification**2 / rows.weights) / max(curvature[0, 0], 1e-300)
+    return float(score @ np.linalg.solve(spread, score) / noise)
+
+
+def screen(model: Model, rows: LinkRows, identification: Array) -> NDArray[np.intp]:
+    """Pairs of features whose product correlates with what is left of V beyond chance, the most significant first."""
+    features = model.shifts.size + 1
+    sums, squares, used = np.zeros((features, features)), np.zeros((features, features)), 1
+    for part in rows.chunks():
+        base = ((rows.base[part] - model.center) / model.scale)[None]
+        q = np.concatenate([block(rows.membership, part), base]).astype(np.float32)
+        v = identification[part].astype(np.float32)
+        sums += (q * v) @ q.T
+        if part.start < SCREEN_VARIANCE_ROWS:  # the variance needs fewer rows
+            squares += (q * q * v**2) @ (q * q).T
+            used = part.stop
+    i, j = np.triu_indices(features, 1)
+    z = np.abs(sums[i, j]) / np.sqrt(squares[i, j] * (len(rows) / used) + PRIOR_ROWS * np.mean(identification**2))
+    order = np.argsort(-z)[:MOST_PRODUCTS]
+    order = order[z[order] > chance_limit(z.size)]
+    return np.stack([i[order], j[order]]).astype(np.intp)
+
+
+def chance_limit(tests: int, level: float = 0.05) -> float:
+    """|z| that none of `tests` standard normal variables exceeds with probability 1 − level (Bonferroni).
+
+    Examples
+    --------
+    >>> round(chance_limit(1), 3), round(chance_limit(1000), 3)
+    (1.96, 4.056)
+    """
+    return -NormalDist().inv_cdf(level / 2 / max(tests, 1))
