@@ -195,10 +195,11 @@ def open_durable(
     path = Path(path)
     learner = DurableMulticalibrator.__new__(DurableMulticalibrator)
     learner._db, learner._lock = None, None
-    exists = path.exists() and path.stat().st_size > 0
-    if not exists and (property is None or groups is None):
-        raise InputError(f"{path} does not exist yet: property and groups are needed to make it.")
     given = None if property is None or groups is None else make_setup(property, groups, **options)
+    if given is not None:
+        given.to_json()  # a property without a name must not leave a file behind
+    elif not path.exists():
+        raise InputError(f"{path} does not exist yet: property and groups are needed to make it.")
     if given is None and options:
         raise InputError(f"{', '.join(options)}: give property and groups as well, or none of them, to open {path}.")
     try:
@@ -206,7 +207,8 @@ def open_durable(
         learner._db = db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute(f"PRAGMA synchronous = {sync.upper()}")
-        if given is not None and not exists:
+        # A process that died while making the file may have left one without tables.
+        if given is not None and db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] == 0:
             _create(db, given, Draws(seed).seed)
         setup, stored_seed = _settings(db, path)
         _compare(path, setup, given, stored_seed, seed)

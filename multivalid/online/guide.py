@@ -38,7 +38,7 @@ class Guide:
 
     def guess(self, active: Index) -> float:
         """Where the property may be for these groups."""
-        return min(self.hi, max(self.lo, float(self.shift[active].sum())))
+        return min(self.hi, max(self.lo, float(np.add.reduce(self.shift[active]))))
 
     def learn(self, active: Index, value: float) -> None:
         """Move against `value`, which is V at the guess divided by its bound, times the weight."""

@@ -14,6 +14,7 @@ import pytest
 from multivalid.errors import InputError, ModelFileError
 from multivalid.online import DurableMulticalibrator, OnlineMulticalibrator, StorageError, copy_state, durable
 from multivalid.online.state import state_of
+from multivalid.properties.base import Property
 
 from .streams import run, same
 
@@ -177,6 +178,21 @@ def test_foreign_and_damaged_files(tmp_path: Path) -> None:
     db.close()
     with pytest.raises(ModelFileError, match="version"):
         OnlineMulticalibrator.open(path)
+
+
+def test_half_made_files_are_finished(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA journal_mode = WAL")  # as after a kill right here
+    db.close()
+    with pytest.raises(ModelFileError):
+        OnlineMulticalibrator.open(path)
+    with opened(path) as learner:
+        learner.learn_one([True] * 7, 0.5)
+    nameless = Property.from_identification(lambda g, y: (y <= g) - 0.35)
+    with pytest.raises(InputError, match="register"):
+        OnlineMulticalibrator.open(tmp_path / "other.db", nameless, 1)
+    assert not (tmp_path / "other.db").exists()
 
 
 def test_export(tmp_path: Path) -> None:
