@@ -28,7 +28,7 @@ Index = NDArray[np.intp]
 RATES = 16  # η down to 2^−15 is the best rate for cells of up to 10^9 rounds; beyond, the bound is only less tight
 MODERATE = 1e130  # masses in [1/MODERATE, MODERATE] are plain numbers
 LARGEST = 650.0  # exponents above this count as this: far beyond moderate, yet sums stay finite
-REFRESH = 1024
+CHECK_EVERY = 16  # rounds between looks at the evidence; looking less often keeps the alarm's level
 
 
 class Experts:
@@ -63,7 +63,6 @@ class Experts:
     _masses: Array  # [level, group], like the transcript
     _apart: tuple[Array, Array] | None
     _extreme: int  # cells whose mass is not moderate
-    _total: float
     _start: float
 
     def __init__(self, transcript: Transcript, bound: float, slack: Array, horizon: int | None, delta: float) -> None:
@@ -87,7 +86,7 @@ class Experts:
     def coefficients(self, active: Index) -> tuple[Array, Array | None]:
         """c per level, and None, or the logarithm of a factor per level when weights are extreme."""
         if self._extreme == 0:
-            return np.add.reduce(self._plain[active], axis=0), None
+            return np.add.reduce(self._plain.take(active, axis=0), axis=0), None
         relative, top = self._separate()
         exponents = top[:, active]
         scale = exponents.max(axis=1)
@@ -102,9 +101,8 @@ class Experts:
 
     def update(self, active: Index, level: int, value: float, weight: float, n: Array, r: Array) -> None:
         """Refresh the cells that a round has just changed; n and r are their new values."""
-        masses = self._masses[level]
-        old = masses[active]
-        if self._extreme == 0:
+        masses, calm = self._masses[level], self._extreme == 0
+        if calm:
             plain, mass = self._cells(level, n, r)
         else:
             relative, top, mass = self._cells_apart(level, n, r)
@@ -112,23 +110,17 @@ class Experts:
             store[0][level, active], store[1][level, active] = relative, top
             factor = np.exp(np.minimum(top, LARGEST))
             plain, mass = relative * factor, mass * factor
-            self._extreme -= _count_extreme(old)
-        new = float(np.add.reduce(mass))
+            self._extreme -= _count_extreme(masses[active])
         # The slowest expert alone keeps a cell's mass up for that many rounds.
-        if new > MODERATE or self._extreme or self.transcript.rounds > self._safe:
+        if self._extreme or self.transcript.rounds > self._safe or np.add.reduce(mass) > MODERATE:
             self._extreme += _count_extreme(mass)
-        if self._extreme == 0:
-            self._apart = None
-        self._plain[active, level] = plain
+        self._plain[:, level][active] = plain
         masses[active] = mass
-        self._total += new - float(np.add.reduce(old))
-        # The running total is taken afresh now and then; tied to the round number, so that a restored learner does the same.
-        if self.transcript.rounds % REFRESH == 0:
-            self._total = float(self._masses.sum())
-        now = self._total / self._start
-        if now > self.peak:
-            self.peak = now
-            if self.raised_at is None and now >= 1.0 / self.delta:
+        if calm != (self._extreme == 0):  # rare; keeps the caches what a restored learner would compute
+            self.rebuild()
+        if self.transcript.rounds % CHECK_EVERY == 0:
+            self.peak = max(self.peak, self.evidence)
+            if self.raised_at is None and self.peak >= 1.0 / self.delta:
                 self.raised_at = self.transcript.rounds
 
     def rebuild(self) -> None:
@@ -146,7 +138,6 @@ class Experts:
         if self._extreme == 0:
             for level in range(levels):
                 self._plain[:, level], self._masses[level] = self._cells(level, t.n[level], t.r[level])
-        self._total = float(self._masses.sum())
         self._start = 2.0 * float(self.prior.sum()) * t.n.size
         if t.rounds == 0:
             self.peak, self.raised_at = 1.0, None
@@ -155,7 +146,7 @@ class Experts:
     @property
     def evidence(self) -> float:
         """W, the average weight now (capped at e^650 per cell)."""
-        return self._total / self._start
+        return float(self._masses.sum()) / self._start
 
     def bound(self, late: int) -> Array:
         """Bound on K₂ per group, good at all times together with probability 1 − delta; infinite once an outcome came late."""
@@ -170,12 +161,12 @@ class Experts:
 
     def state(self) -> dict[str, Any]:
         """What (n, R) do not determine."""
-        return {"total": self._total, "peak": self.peak, "raised_at": self.raised_at}
+        return {"peak": self.peak, "raised_at": self.raised_at}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Rebuild from the transcript, then take over `state`."""
         self.rebuild()
-        self._total, self.peak, self.raised_at = float(state["total"]), float(state["peak"]), state["raised_at"]
+        self.peak, self.raised_at = float(state["peak"]), state["raised_at"]
 
     # ---- inside --------------------------------------------------------------------------------------------------
     def _cells(self, level: int, n: Array, r: Array) -> tuple[Array, Array]:

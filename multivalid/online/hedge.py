@@ -47,7 +47,7 @@ class GroupWeights:
         """c per level."""
         share = np.exp(self._rate() * (self.loss - self.loss.max()))
         share /= share.sum()
-        return np.asarray(share[active] @ self._ratio[active]), None
+        return np.asarray(share[active] @ self._ratio.take(active, axis=0)), None
 
     def losses(self, active: Index, values: Array) -> Array:
         """Loss of each level against each label for the exact game."""
@@ -55,8 +55,9 @@ class GroupWeights:
 
     def update(self, active: Index, level: int, value: float, weight: float, n: Array, r: Array) -> None:
         """Charge each active group for the round, then refresh its cell."""
-        self.loss[active] += weight * value * self._ratio[active, level]
-        self._ratio[active, level] = 2.0 * r / (n + 1.0)
+        ratio = self._ratio[:, level]
+        self.loss[active] += weight * value * ratio[active]
+        ratio[active] = 2.0 * r / (n + 1.0)
         self.weighted = self.weighted or weight != 1.0
 
     def rebuild(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from multivalid.errors import InputError, ModelFileError
 from multivalid.online import OnlineMulticalibrator, load
+from multivalid.online.play import Play
 from multivalid.online.state import from_json, to_json
 from multivalid.properties.base import Property
 from multivalid.properties.parse import register
@@ -83,6 +85,27 @@ def test_extreme_weights_survive_and_restore() -> None:
         assert same(a, b)
     assert a.alarm
     assert np.isfinite(a.alarm.evidence)
+
+
+def test_in_and_out_of_extreme_weights() -> None:
+    a = OnlineMulticalibrator("quantile:0.5", 1, m=2, lipschitz=1e-6, seed=1)
+    t = a._transcript
+    t.n[:], t.r[:] = 1e4, np.array([[-400.0], [420.0]])
+    t.n[0, 0] = t.n[0, 1] = 2000.0
+    t.r[0] = -530.0  # just below the limit: a few outcomes on either side cross it
+    t.rounds = 12_000
+    a._weights.rebuild()
+    seen = []
+    for i in range(400):
+        seen.append(a._weights._extreme > 0)
+        b = from_json(json.loads(json.dumps(to_json(a))))
+        for learner in (a, b):  # the level that owes so much would not be drawn: played by hand
+            learner._apply(Play(np.array([0, 1]), 0, None, t.rounds), 0.9 if (i // 100) % 2 == 0 else 0.0, 1.0)
+        assert a.predict_one([True]) == b.predict_one([True])
+        assert same(a, b)
+        assert (a._weights._plain == b._weights._plain).all()
+    assert seen[0] is False
+    assert sum(x != y for x, y in itertools.pairwise(seen)) >= 2
 
 
 def test_very_long_calm_streams_keep_their_signs() -> None:
