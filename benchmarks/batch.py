@@ -40,7 +40,7 @@ def independent(rng: np.random.Generator, rows: int) -> np.ndarray:
 
 def labels(rng: np.random.Generator, groups: np.ndarray, base: np.ndarray, prop: str) -> np.ndarray:
     """Outcomes on which the groups differ."""
-    effect = rng.normal(0, 0.02, GROUPS)
+    effect = rng.normal(0, 0.05, GROUPS)
     shift = np.zeros(base.size)
     for g in range(GROUPS):
         shift[groups[:, g]] += effect[g]
