@@ -4,6 +4,9 @@
 of the label distribution that can be calibrated: means, quantiles, expectiles, a property of your own.
 """
 
+from importlib import import_module
+from types import ModuleType
+
 from multivalid.audit.audit import Audit, audit
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.theorem import recalibrate
@@ -140,3 +143,10 @@ __all__ = [
     "register",
     "scope",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """`multivalid.estimators` on first use: scikit-learn takes a second to import, and most uses do without it."""
+    if name == "estimators":
+        return import_module("multivalid.estimators")
+    raise AttributeError(f"module 'multivalid' has no attribute {name!r}")
