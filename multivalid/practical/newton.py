@@ -14,7 +14,7 @@ FOLDS = 5
 HESSIAN_ROWS = 40_000  # curvature needs fewer rows than the gradient
 SHARE = 0.1  # of the rows on which V changes within the window, at the end
 RIDGES = 10.0 ** np.arange(0, 4.01, 0.5)
-STEPS = 15
+STEPS = 8
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,8 @@ class _Search:
         parts, self.damper = hessian(self.model, self.rows, self.loss)
         self.hessian = parts.sum(axis=0)
         # ΣwV² over the curvature of the intercept: how much of M one parameter gains from noise alone.
-        self.noise = float(np.sum(self.identification**2 / self.rows.weights) / max(self.hessian[0, 0], 1e-300))
+        spread = float(np.sum(self.identification**2 / self.rows.weights))
+        self.noise = max(spread / max(float(self.hessian[0, 0]), 1e-300), 1e-100)  # labels without noise: a fit without ridge
         if self.wide <= SHARE and self.tuned < 4:
             chosen = choose_ridge(self.model, self.gradient, parts, self.noise)
             self.settled = self.given is not None and 0.7 < chosen / self.given < 1.4
@@ -140,10 +141,14 @@ def choose_ridge(model: Model, gradient: Array, parts: Array, noise: float) -> f
     """The ridge of least cross-validated loss in the quadratic model of M: needs the sums per fold, no pass over rows."""
     vector, penalty, risk = model.vector, model.penalty, np.zeros(RIDGES.size)
     all_gradient, all_parts = gradient.sum(axis=0), parts.sum(axis=0)
+    shared = bool((parts == parts[0]).all())  # a Hessian from a sample of the rows: one factorisation serves all folds
     for i, ridge in enumerate(RIDGES * noise * (1 - 1 / FOLDS)):
-        for g, h in zip(gradient, parts, strict=True):
-            step = solve(all_parts - h, ridge * penalty, -(all_gradient - g + ridge * penalty * vector))
-            risk[i] += g @ step + step @ h @ step / 2
+        right = -(all_gradient - gradient + ridge * penalty * vector).T
+        if shared:
+            steps = solve(all_parts - parts[0], ridge * penalty, right).T
+        else:
+            steps = np.stack([solve(all_parts - h, ridge * penalty, r) for h, r in zip(parts, right.T, strict=True)])
+        risk[i] = sum(g @ step + step @ h @ step / 2 for g, h, step in zip(gradient, parts, steps, strict=True))
     return float(RIDGES[np.argmin(risk)] * noise)
 
 
