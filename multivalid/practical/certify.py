@@ -14,7 +14,7 @@ from multivalid.practical.start import chance_limit
 from multivalid.properties import Property
 from multivalid.properties.base import Array
 
-NEGLIGIBLE = 1e-6  # of V's bound: a mean V below this is rounding and the fit's own tolerance, not a violation
+NEGLIGIBLE = 1e-5  # of V's bound: a mean V below this is rounding and the fit's own tolerance, not a violation
 
 
 def certify(

@@ -5,6 +5,7 @@ Settings were chosen by the experiment in benchmarks/decisions.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -110,9 +111,9 @@ def _held_out(
     """Gains on the rows left out of each split, and the candidates of the last split."""
     parts: list[dict[str, Array]] = []
     candidates: list[Candidate] = []
-    for fitting, testing in _splits(len(rows)):
-        candidates = _candidates(rows.take(fitting), loss, goal)
-        parts.append(accept.gains(base[testing], rows.take(testing), candidates, loss))
+    for out, testing, fitting in _splits(rows):
+        candidates = _candidates(fitting, loss, goal)
+        parts.append(accept.gains(base[out], testing, candidates, loss))
         trace.tell()
     return parts, candidates
 
@@ -124,11 +125,15 @@ def _again(kept: Candidate, rows: LinkRows, loss: Matching, goal: Goal) -> Candi
     return replace(kept, model=model, rounds=shifts)
 
 
-def _splits(rows: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    everyone = np.arange(rows)
-    folds = np.array_split(everyone, FOLDS)
-    use = folds[:1] if rows >= ONE_SPLIT else folds
-    return [(np.setdiff1d(everyone, fold, assume_unique=True), fold) for fold in use]
+def _splits(rows: LinkRows) -> Iterator[tuple[NDArray[np.intp], LinkRows, LinkRows]]:
+    """Which rows are held out, those rows, and the others: once where rows are many, else every fold in turn."""
+    everyone = np.arange(len(rows))
+    if len(rows) >= ONE_SPLIT:
+        cut = len(rows) // FOLDS // 64 * 64
+        yield everyone[:cut], rows.part(0, cut), rows.part(cut, len(rows))
+        return
+    for fold in np.array_split(everyone, FOLDS):
+        yield fold, rows.take(fold), rows.take(np.setdiff1d(everyone, fold, assume_unique=True))
 
 
 def _candidates(rows: LinkRows, loss: Matching, goal: Goal) -> list[Candidate]:

@@ -15,6 +15,7 @@ HESSIAN_ROWS = 40_000  # curvature needs fewer rows than the gradient
 SHARE = 0.1  # of the rows on which V changes within the window, at the end
 RIDGES = 10.0 ** np.arange(0, 4.01, 0.5)
 STEPS = 8
+LONGEST = 30.0  # units of the link
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,8 @@ class _Search:
         self.wide /= 2
 
     def direction(self) -> Array:
-        assert self.hessian is not None
         self.slope = self.gradient.sum(axis=0) + self.ridge * self.penalty * self.model.vector
-        step = solve(self.hessian, self.ridge * self.penalty + self.damping * self.damper, -self.slope)
+        step = self._step()
         self.last_gain, self.gain = self.gain, float(-self.slope @ step / 2 / self.noise)
         return step
 
@@ -93,7 +93,6 @@ class _Search:
 
     def advance(self, step: Array) -> bool:
         """Take the step, damped until it does not overshoot; False when no damping helps."""
-        assert self.hessian is not None
         for _ in range(8):
             new = self.model.moved(step)
             eta, identification, gradient = sweep(new, self.rows, self.loss)
@@ -104,8 +103,14 @@ class _Search:
                 self.model, self.eta, self.identification, self.gradient = new, eta, identification, gradient
                 return True
             self.damping = max(10 * self.damping, 1e-2)
-            step = solve(self.hessian, self.ridge * self.penalty + self.damping * self.damper, -self.slope)
+            step = self._step()
         return False
+
+    def _step(self) -> Array:
+        """A damped step, no coefficient moving farther than any link needs: where no label is in the window, curvature says nothing."""
+        assert self.hessian is not None
+        step = solve(self.hessian, self.ridge * self.penalty + self.damping * self.damper, -self.slope)
+        return step * min(1.0, LONGEST / max(float(np.abs(step).max()), LONGEST))
 
 
 def sweep(model: Model, rows: LinkRows, loss: Matching) -> tuple[Array, Array, Array]:

@@ -32,7 +32,7 @@ class Stage:
 def stages(rows: LinkRows, loss: Matching) -> list[Stage]:
     """Models of growing richness, each fitted on from the last."""
     large = len(rows) > 2 * SUBSAMPLE
-    sample = rows.head(SUBSAMPLE) if large else rows
+    sample = rows.part(0, SUBSAMPLE) if large else rows
     model, ridge = Model.new(rows.base, rows.membership.groups - 1), None
     if large:
         rough = newton.fit(model, sample, loss, tolerance=1 / 8)
