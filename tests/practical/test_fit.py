@@ -29,7 +29,8 @@ def skewed(seed: int = 0) -> dict[str, Any]:
 
 PROPERTIES = [
     (mv.Mean(), 9.0), (mv.Quantile(0.9), 15.0), (mv.Quantile(0.1), 2.0), (mv.Expectile(0.8), 10.0), (mv.Huber(2.0), 8.0),
-    (mv.LpQuantile(1.5, 0.7), 9.0), (mv.Entropic(0.05), 9.0), (mv.Moment(2), 100.0), (mv.EventProbability(5, 1e9), 0.5), (mv.Ratio(2, 1), 12.0),
+    (mv.LpQuantile(1.5, 0.7), 9.0), (mv.Entropic(0.05), 9.0), (mv.Moment(2), 100.0), (mv.EventProbability(5, 1e9), 0.5),
+    (mv.Ratio(2, 1), 12.0),
     (mv.Property.from_score(lambda g, y: np.log(np.cosh(g - y)), range=(0, 200), name="log cosh"), 8.0),
     (mv.Property.from_identification(lambda g, y: (y <= g) - 1 / 3, range=(0, 200), name="lower third"), 4.0),
 ]  # fmt: skip
