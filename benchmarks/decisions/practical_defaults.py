@@ -55,7 +55,7 @@ SETTINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("uniform levels", {}, {"grid": mv.Grid.uniform(0, 1, 20)}),
     ("at most 16 products", {"MOST_PRODUCTS": 16}, {}),
     ("at most 64 products", {"MOST_PRODUCTS": 64}, {}),
-    ("15 steps", {"STEPS": 15}, {}),
+    ("15 steps on large data too", {"LARGE_STEPS": 15}, {}),
     ("plain screening", {"significance": plain_significance}, {}),
 ]
 

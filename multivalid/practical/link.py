@@ -14,6 +14,7 @@ from multivalid.properties.base import Array, Interval
 
 EDGE = 1e-7  # predictions at the end of the range are taken this far inside before the logarithm
 LARGEST = 30.0  # exp(30) on either side of the link is as good as the end
+ATOM = 0.01  # share of the labels on an end of the range from which on a quantile may have to be that end
 STRETCH = 0.01  # how far the range is stretched where labels sit on its very ends
 SNAP = 1e-4  # of the range: how near to such an end counts as the end
 PROBE = 2_000  # rows that settle the scale
@@ -98,7 +99,7 @@ def choose_link(prop: Property, labels: Array, predictions: Array) -> Link:
     facts = label_facts(prop, labels)
     span = _known_range(prop, labels, facts.range, predictions)
     if span is not None:
-        at_ends = facts.lipschitz is None and bool(np.any((labels == span.lo) | (labels == span.hi)))
+        at_ends = facts.lipschitz is None and float(np.mean((labels == span.lo) | (labels == span.hi))) > ATOM
         return _log_odds(span, at_ends)
     points = prop.solve_points(labels[:PROBE])  # the best prediction of each label alone: values on the property's own scale
     if facts.range.lo >= 0 and predictions.min() > 0 and points.std() > points.mean() > 0:

@@ -14,7 +14,8 @@ FOLDS = 5
 HESSIAN_ROWS = 40_000  # curvature needs fewer rows than the gradient
 SHARE = 0.1  # of the rows on which V changes within the window, at the end
 RIDGES = 10.0 ** np.arange(0, 4.01, 0.5)
-STEPS = 8
+STEPS = 15
+LARGE_STEPS = 8  # on more rows than that: each costs a pass, and the last ones gain less than the noise
 LONGEST = 30.0  # units of the link
 
 
@@ -38,7 +39,7 @@ def fit(
     The window of the slope narrows from half of the rows to `SHARE`.
     """
     search = _Search(model, rows, loss, ridge, warm)
-    for _ in range(STEPS):
+    for _ in range(STEPS if len(rows) <= HESSIAN_ROWS else LARGE_STEPS):
         search.curvature()
         direction = search.direction()
         if search.finished(tolerance) or not search.advance(direction):
