@@ -66,12 +66,12 @@ def bend_statistic(model: Model, rows: LinkRows, loss: Matching) -> float:
     bend = np.zeros(slope.size, dtype=bool)
     bend[model.cuts[0] : model.cuts[1]] = True
     rest = curvature[np.ix_(~bend, ~bend)]
-    share = np.linalg.solve(rest + 1e-6 * np.trace(rest) / len(rest) * np.eye(len(rest)), curvature[np.ix_(~bend, bend)])
+    share = newton.solve(rest, np.zeros(len(rest)), curvature[np.ix_(~bend, bend)])
     score = slope[bend] - share.T @ slope[~bend]
     spread = curvature[np.ix_(bend, bend)] - curvature[np.ix_(bend, ~bend)] @ share
     spread += np.diag(1e-3 * np.diag(spread) + 1e-12 * np.trace(curvature))
     noise = np.sum(identification**2 / rows.weights) / max(curvature[0, 0], 1e-300)
-    return float(score @ np.linalg.solve(spread, score) / noise)
+    return float(score @ newton.solve(spread, np.zeros(len(spread)), score) / noise)
 
 
 def screen(model: Model, rows: LinkRows, identification: Array) -> NDArray[np.intp]:
