@@ -5,6 +5,7 @@ of the label distribution that can be calibrated: means, quantiles, expectiles, 
 """
 
 from multivalid.audit.audit import Audit, audit
+from multivalid.audit.pair import PairAudit
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.theorem import recalibrate
 from multivalid.calibration import Calibration, load
@@ -14,16 +15,31 @@ from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups, Groups
 from multivalid.groups.items import bins, cross
 from multivalid.groups.membership import Membership
+from multivalid.joint.backtest import Backtest, backtest
+from multivalid.joint.bounds import cvar_constants
+from multivalid.joint.calibration import JointCalibration
+from multivalid.joint.certificate import JointCertificate
+from multivalid.joint.score import joint_score
 from multivalid.properties import (
+    BayesPair,
     Entropic,
     EventProbability,
     Expectile,
+    ExpectileVariantile,
     Huber,
     LpQuantile,
     Mean,
+    MeanMAD,
+    MeanMoment,
+    MeanStd,
+    MeanVariance,
     Moment,
+    Pair,
     Property,
     Quantile,
+    QuantileCVaR,
+    QuantileIQR,
+    QuantileSpectral,
     Ratio,
     Shortfall,
     parse,
@@ -32,7 +48,9 @@ from multivalid.properties import (
 
 __version__ = "0.1.0"
 __all__ = [
-    "Audit", "Calibration", "Certificate", "Entropic", "EventProbability", "Expectile", "FittedGroups", "Grid", "Groups", "Huber",
-    "LpQuantile", "Mean", "Membership", "Moment", "MultivalidError", "Property", "Quantile", "Ratio", "Shortfall", "audit", "bins",
-    "cross", "load", "multicalibrate", "parse", "recalibrate", "register",
+    "Audit", "Backtest", "BayesPair", "Calibration", "Certificate", "Entropic", "EventProbability", "Expectile", "ExpectileVariantile",
+    "FittedGroups", "Grid", "Groups", "Huber", "JointCalibration", "JointCertificate", "LpQuantile", "Mean", "MeanMAD", "MeanMoment",
+    "MeanStd", "MeanVariance", "Membership", "Moment", "MultivalidError", "Pair", "PairAudit", "Property", "Quantile", "QuantileCVaR",
+    "QuantileIQR", "QuantileSpectral", "Ratio", "Shortfall", "audit", "backtest", "bins", "cross", "cvar_constants", "joint_score",
+    "load", "multicalibrate", "parse", "recalibrate", "register",
 ]  # fmt: skip

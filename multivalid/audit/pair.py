@@ -33,7 +33,8 @@ class PairAudit:
         The largest V-error of any group: both conditions of joint multicalibration, V¹ at the true Γ⁰ of each cell.
     table : dict of arrays
         One row per group: name, rows, weight, and for each coordinate ("first_…", "second_…") error (V-form), gamma_error, debiased,
-        chi2, p_value, p_adjusted, prediction (mean), value (Γ of the group's labels). The test and the debiased error take V¹ at
+        chi2, p_value, p_adjusted, prediction (mean), value (first: Γ⁰ of the group's labels; second: the mean target
+        at the predicted f⁰, since Γ¹ of a mixture is no mean of Γ¹). The test and the debiased error take V¹ at
         the predicted f⁰; Holm's correction covers both coordinates of all groups.
     cells : PairCells
         Everything by (level⁰, level¹, group).
@@ -169,11 +170,16 @@ def _tests(rows: Rows, v: Array, predictions: Array, level: NDArray[np.intp], le
 
 
 def _values(rows: Rows, pair: Pair) -> tuple[Array, Array]:
-    """Γ⁰ and Γ¹ of each group's labels; NaN where a group has no weight."""
+    """What the predictions of each group should be: Γ⁰ of its labels, and the mean target (Γ¹ for pairs without); NaN if empty."""
     first = group_values(pair.first, rows.labels, rows.weights, rows.membership)
     second = np.full(first.size, np.nan)
+    start = np.zeros(1, dtype=np.intp)
+    pseudo = pair.target(rows.predictions[:, 0], rows.labels) if pair.has_target else None
     for g in np.flatnonzero(np.isfinite(first)):
         inside = rows.membership.mask(int(g)) & (rows.weights > 0)
-        start = np.zeros(1, dtype=np.intp)
-        second[g] = pair.solve_second_segments(first[g : g + 1], rows.labels[inside], rows.weights[inside], start)[0]
+        w = rows.weights[inside]
+        if pseudo is not None:
+            second[g] = w @ pseudo[inside] / w.sum()
+        else:
+            second[g] = pair.solve_second_segments(first[g : g + 1], rows.labels[inside], w, start)[0]
     return first, second

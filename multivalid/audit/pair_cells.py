@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,55 +61,73 @@ def _slices(mass: Array, v: Array, axis: int) -> Array:
 
 
 def pair_cells(
-    pair: Pair,
-    labels: Array,
-    predictions: Array,
-    weights: Array,
-    place: Index,
-    shape: tuple[int, int],
-    membership: Membership,
-    *,
-    solved: bool = True,
+    pair: Pair, labels: Array, predictions: Array, weights: Array, place: Index, shape: tuple[int, int], membership: Membership
 ) -> PairCells:
-    """One sorted pass per group; `place` is level⁰·m¹ + level¹. Without `solved` the Γ-form and `second` are left at `seen`."""
-    order = np.lexsort((labels, place))
-    order = order[weights[order] > 0]
-    y, w, at, f = labels[order], weights[order], place[order], predictions[order]
-    v0 = w * pair.first.identify(f[:, 0], y)
-    v1 = w * pair.identify_second(f[:, 0], f[:, 1], y)
-    total = float(weights.sum())
-    cells = shape[0] * shape[1]
-    out = np.zeros((9, cells, membership.groups))
-    for g in range(membership.groups):
-        kept = np.flatnonzero(membership.mask(g)[order])
-        if kept.size == 0:
-            continue
-        here = at[kept]
-        starts = np.flatnonzero(np.append(True, here[1:] != here[:-1]))
-        out[:, here[starts], g] = _group(pair, y[kept], w[kept], f[kept], v0[kept], v1[kept], starts, solved)
-    out[1] /= total
+    """One sorted pass per group; `place` is level⁰·m¹ + level¹."""
+    order = _order(labels, weights, place)
+    y, w, at, f0, f1 = labels[order], weights[order], place[order], predictions[order, 0], predictions[order, 1]
+    columns = [y, w, w * pair.first.identify(f0, y), w * pair.identify_second(f0, f1, y), w * f0, w * f1]
+    out = np.zeros((9, shape[0] * shape[1], membership.groups))
+    for g, kept, starts in _segments(at, order, membership):
+        out[:, at[kept[starts]], g] = _group(pair, *(column[kept] for column in columns), starts)
+    out[1] /= float(weights.sum())
     return PairCells(*out.reshape(9, *shape, membership.groups))
 
 
-def _group(pair: Pair, y: Array, w: Array, f: Array, v0: Array, v1: Array, starts: Index, solved: bool) -> Array:
+def solved_cells(pair: Pair, labels: Array, weights: Array, place: Index, second: Array, membership: Membership) -> Array:
+    """Γ⁰, Γ¹ and mean V¹ at the true Γ⁰ of the labels of every (place, group), where place j predicts second[j]: (3, places, groups)."""
+    order = _order(labels, weights, place)
+    y, w, at = labels[order], weights[order], place[order]
+    out = np.zeros((3, second.size, membership.groups))
+    for g, kept, starts in _segments(at, order, membership):
+        cells, sizes = at[kept[starts]], np.diff(np.append(starts, kept.size))
+        labels_here, weights_here = y[kept], w[kept]
+        truth = pair.first.solve_segments(labels_here, weights_here, starts)
+        value = pair.solve_second_segments(truth, labels_here, weights_here, starts)
+        if pair.has_target:
+            v = second[cells] - value
+        else:
+            row_v = pair.identify_second(np.repeat(truth, sizes), np.repeat(second[cells], sizes), labels_here)
+            v = np.add.reduceat(weights_here * row_v, starts) / np.add.reduceat(weights_here, starts)
+        out[:, cells, g] = truth, value, v
+    return out
+
+
+def _order(labels: Array, weights: Array, place: Index) -> Index:
+    """Rows with weight, by place and then by label."""
+    by_label = np.argsort(labels, kind="stable")
+    small = np.uint16 if place.size and place.max() < 1 << 16 else np.int64  # sorting short integers is linear in the rows
+    order = by_label[np.argsort(place[by_label].astype(small), kind="stable")]
+    return np.asarray(order[weights[order] > 0])
+
+
+def _segments(at: Index, order: Index, membership: Membership) -> Iterator[tuple[int, Index, Index]]:
+    """For each group that has rows: their positions in the order, and where each place begins among them."""
+    change = np.append(True, at[1:] != at[:-1])
+    run = np.cumsum(change, dtype=np.int32)
+    for g in range(membership.groups):
+        kept = np.flatnonzero(membership.mask(g)[order])
+        if kept.size:
+            here = run[kept]
+            yield g, kept, np.flatnonzero(np.append(True, here[1:] != here[:-1]))
+
+
+def _group(pair: Pair, y: Array, w: Array, v0: Array, v1: Array, f0: Array, f1: Array, starts: Index) -> Array:
+    """The nine numbers of every cell of one group; v0, v1, f0, f1 come multiplied by the weights."""
     sizes = np.diff(np.append(starts, y.size))
     weight = np.add.reduceat(w, starts)
 
     def mean(values: Array) -> Array:
         return np.asarray(np.add.reduceat(values, starts) / weight)
 
-    first, seen = mean(v0), mean(v1)
+    first, seen, prediction0, prediction1 = (mean(values) for values in (v0, v1, f0, f1))
     variances = [_variance(v, m, w, weight, sizes, starts) for v, m in ((v0, first), (v1, seen))]
-    if not solved:
-        nothing = np.zeros_like(weight)
-        return np.stack([sizes, weight, first, seen, seen, nothing, nothing, *variances])
     truth = pair.first.solve_segments(y, w, starts)
     value = pair.solve_second_segments(truth, y, w, starts)
-    prediction0, prediction1 = mean(w * f[:, 0]), mean(w * f[:, 1])
     if pair.has_target:
         second = prediction1 - value
     else:
-        second = mean(w * pair.identify_second(np.repeat(truth, sizes), f[:, 1], y))
+        second = mean(w * pair.identify_second(np.repeat(truth, sizes), f1 / w, y))
     return np.stack([sizes, weight, first, seen, second, prediction0 - truth, prediction1 - value, *variances])
 
 

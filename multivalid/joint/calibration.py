@@ -83,9 +83,9 @@ class JointCalibration:
         --------
         >>> import multivalid as mv
         >>> y, said = [0.0, 1.0, 0.0, 1.0], [[0.5, 0.9]] * 4
-        >>> fitted = mv.multicalibrate(y, said, groups=[], property="mean_variance", mode="theorem", m=2)
+        >>> fitted = mv.multicalibrate(y, said, groups=[], property="mean_variance", mode="theorem", m=20)
         >>> fitted.predict([[0.5, 0.9]])
-        array([[0.25, 0.25]])
+        array([[0.475, 0.275]])
         """
         frame = None if data is None else frames.eager(data)
         predictions = select.predictions_of(y_pred, frame, 2)
@@ -150,7 +150,9 @@ class JointCalibration:
 
     def __repr__(self) -> str:
         groups = len(self.groups)
-        return f"<JointCalibration of {self.property!r} for {groups} groups: {self.certificate.status}, {len(self.patches)} patches>"
+        return (
+            f"<JointCalibration of {self.property!r} for {groups} groups: {self.certificate.status}, {len(self.patches)} patches>"
+        )
 
 
 def _pair(spec: Any) -> Pair:

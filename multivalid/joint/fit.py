@@ -29,12 +29,12 @@ def fit_pair(
     random_state: int = 0,
 ) -> JointCalibration:
     """Calibrate a pair on rows (rows, 2 predictions); `grid`, `m`, `alpha` and `lipschitz` are one value or one per coordinate."""
-    if mode == "practical":
-        goal = practical.PairGoal.of(m, grid, alpha, max_updates)
-        # The products are small: threads would spin more than they compute.
-        with threadpool_limits(1, user_api="blas"):
+    # The matrix products are small: threads would spin more than they compute.
+    with threadpool_limits(1, user_api="blas"):
+        if mode == "practical":
+            goal = practical.PairGoal.of(m, grid, alpha, max_updates)
             done = practical.fit(rows, pair, goal, held=held, progress=progress, random_state=random_state)
-        return JointCalibration(pair, rows.groups, done.predictor, done.certificate, done.levels)
-    plan = make_plan(rows, pair, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
-    made = theorem.fit(rows, pair, plan, held=held, max_updates=max_updates, progress=progress)
+            return JointCalibration(pair, rows.groups, done.predictor, done.certificate, done.levels)
+        plan = make_plan(rows, pair, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
+        made = theorem.fit(rows, pair, plan, held=held, max_updates=max_updates, progress=progress)
     return JointCalibration(pair, rows.groups, made.predictor, made.certificate, made.levels)

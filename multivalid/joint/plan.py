@@ -75,7 +75,10 @@ def make_plan(rows: Rows, pair: Pair, *, mode: str, grid: Any, m: Any, alpha: An
     grids = _grids(rows, pair, facts, mode, grid, m)
     wanted = [None if a is None else validate.positive(a, "alpha") for a in two(alpha, "alpha")]
     given = [None if c is None else validate.positive(c, "lipschitz") for c in two(lipschitz, "lipschitz")]
-    known = [given[0] if given[0] is not None else facts.first.lipschitz, given[1] if given[1] is not None else facts.second_lipschitz]
+    known = [
+        given[0] if given[0] is not None else facts.first.lipschitz,
+        given[1] if given[1] is not None else facts.second_lipschitz,
+    ]
     steep = (
         known[0] if known[0] is not None else population_slope(_only(rows, 0), pair.first, grids[0]),
         known[1] if known[1] is not None else second_slope(rows, pair, grids[1]),

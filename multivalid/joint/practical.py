@@ -114,10 +114,16 @@ def _two_stages(
     rough = batch.fit(replace(other, membership=everyone), prop, goal.stage(), progress=progress, random_state=random_state)
     other = replace(other, predictions=rough.predictor.predict(start, everyone))
     stage = batch.fit(other, prop, goal.stage(), progress=progress, random_state=random_state)
-    notes = [f"First coordinate: {made.certificate.note}", f"Second coordinate, everyone: {rough.certificate.note}", f"Second coordinate: {stage.certificate.note}"]
+    notes = [
+        f"First coordinate: {made.certificate.note}",
+        f"Second coordinate, everyone: {rough.certificate.note}",
+        f"Second coordinate: {stage.certificate.note}",
+    ]
     blank = (Grid([0.0]), Grid([0.0]))
     scale = None if made.predictor.model is None else scale
-    return PairLinkPredictor(blank, reduction.form, scale, made.predictor, rough.predictor, stage.predictor, first_edges, second_edges), notes
+    return PairLinkPredictor(
+        blank, reduction.form, scale, made.predictor, rough.predictor, stage.predictor, first_edges, second_edges
+    ), notes
 
 
 def _untouched(reduction: Reduction) -> PairLinkPredictor:

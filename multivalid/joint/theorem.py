@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.atoms.response import Response, response
+from multivalid.atoms.response import response
 from multivalid.atoms.select import Rows
 from multivalid.atoms.table import AtomTable, build
-from multivalid.audit.pair_cells import PairCells, pair_cells
+from multivalid.audit.pair_cells import pair_cells, solved_cells
 from multivalid.batch.algorithm import Progress
-from multivalid.grid import Grid
 from multivalid.joint import bounds
 from multivalid.joint.algorithm import JointRun, JointTrace
 from multivalid.joint.certificate import JointCertificate
@@ -46,18 +45,18 @@ def fit(
     progress: Progress | None = None,
 ) -> PairFit:
     """Run a plan on rows and state what it guarantees, also on rows held out."""
-    state, answer, row_atom = joint_state(rows, pair, plan)
+    state, row_atom = joint_state(rows, pair, plan)
     run = JointRun(state, plan.rules, max_updates, progress)
     trace = run.printed() if plan.mode == "paper" else run.corrected()
     place = state.place[row_atom]
     predictor = PairLevelPredictor(plan.grids, trace.patches)
-    certificate = _certify(rows, pair, plan, trace, place, answer)
+    certificate = _certify(rows, pair, plan, trace, place, reached(rows, pair, state, place))
     if held is not None:
         certificate = with_holdout(certificate, held, pair, predictor)
     return PairFit(predictor, np.stack(np.divmod(place, state.width), axis=1), certificate)
 
 
-def joint_state(rows: Rows, pair: Pair, plan: JointPlan) -> tuple[JointState, Response, Index]:
+def joint_state(rows: Rows, pair: Pair, plan: JointPlan) -> tuple[JointState, Index]:
     """Atoms of the rows, (combination of groups, level⁰, level¹), in their start places; and the atom of every row."""
     first, second = plan.grids
     answer = response(pair.first, first, rows.labels)
@@ -65,7 +64,7 @@ def joint_state(rows: Rows, pair: Pair, plan: JointPlan) -> tuple[JointState, Re
     place = start_places(rows.predictions, plan)
     table, row_atom = build(rows.membership.by_row(), place, bins, moments * rows.weights[:, None], rows.membership.groups)
     sides = FirstSide(table, answer, first, len(second)), _second_side(rows, pair, table, row_atom, plan)
-    return JointState(table, sides), answer, row_atom
+    return JointState(table, sides), row_atom
 
 
 def start_places(predictions: Array, plan: JointPlan) -> Index:
@@ -81,15 +80,33 @@ def _second_side(rows: Rows, pair: Pair, table: AtomTable, row_atom: Index, plan
     return ConditionalSide(pair, by_atom, *plan.grids)
 
 
-def cells_at(rows: Rows, pair: Pair, grids: tuple[Grid, Grid], place: Index) -> PairCells:
-    """Both conditions of the definition, with rows predicting the levels of their places."""
-    first, second = grids
-    values = np.stack([first.points[place // len(second)], second.points[place % len(second)]], axis=1)
-    return pair_cells(pair, rows.labels, values, rows.weights, place, (len(first), len(second)), rows.membership)
+@dataclass(frozen=True)
+class Reached:
+    """The largest errors of any group: V-form and Γ-form of both conditions, and the second with V¹ at the predicted γ⁰."""
+
+    error: tuple[float, float]
+    gamma: tuple[float, float]
+    stage: float
 
 
-def _certify(rows: Rows, pair: Pair, plan: JointPlan, trace: JointTrace, place: Index, answer: Response) -> JointCertificate:
-    cells = cells_at(rows, pair, plan.grids, place)
+def reached(rows: Rows, pair: Pair, state: JointState, place: Index) -> Reached:
+    """Both conditions of the definition, Γ⁰ of every cell solved from its labels."""
+    first, second = (side.grid for side in state.sides)
+    shape = len(first), len(second), state.table.groups
+    at_second = np.tile(second.points, len(first))
+    truth, value, v = solved_cells(pair, rows.labels, rows.weights, place, at_second, rows.membership)
+    mass = state.mass.reshape(shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        seen = [np.where(mass > 0, part.reshape(shape) / mass, 0.0) for part in state.identification]
+    gap0, gap1 = np.repeat(first.points, len(second))[:, None] - truth, at_second[:, None] - value
+
+    def worst(values: Array, axis: int) -> float:
+        return float((mass * values.reshape(shape) ** 2).sum(axis=axis).max())
+
+    return Reached((worst(seen[0], 0), worst(v, 1)), (worst(gap0, 0), worst(gap1, 1)), worst(seen[1], 1))
+
+
+def _certify(rows: Rows, pair: Pair, plan: JointPlan, trace: JointTrace, place: Index, found: Reached) -> JointCertificate:
     start = start_places(rows.predictions, plan)
     width = len(plan.grids[1])
     before, after = (
@@ -99,7 +116,6 @@ def _certify(rows: Rows, pair: Pair, plan: JointPlan, trace: JointTrace, place: 
     initial = float(rows.weights @ pair.first.score(before[:, 0], rows.labels) / total)
     optimal = float(rows.weights @ pair.first.score(pair.first.solve_points(rows.labels), rows.labels) / total)
     scores = comparable_scores(pair, before, after, rows.labels)
-    error = float(cells.first_errors().max()), float(cells.second_errors().max())
     least = [float(min(drops)) if drops else float("nan") for drops in trace.drops]
     facts = pair_facts(pair, rows.labels)
     most = None
@@ -107,15 +123,15 @@ def _certify(rows: Rows, pair: Pair, plan: JointPlan, trace: JointTrace, place: 
         made = int(np.floor((initial - optimal) / plan.drops[0] * (1 + 1e-9) + 1e-9))
         most = bounds.update_bound(min(max(made, 0), plan.bounds[0]) if plan.bounds[0] else made, plan.bounds[1])
     return JointCertificate(
-        status="uncalibrated" if trace.status == "converged" and _broken(plan, error) else trace.status,
+        status="uncalibrated" if trace.status == "converged" and _broken(plan, found.error) else trace.status,
         mode=plan.mode,
         alpha=(plan.alpha[0], float("nan") if plan.second.value is None else plan.second.value),
         stage_alpha=plan.alpha[1],
         argument=plan.second.reason,
         printed_alpha=bounds.second_error_bound(replace(facts, bayes_scale=None), *plan.alpha).value,
-        error=error,
-        gamma_error=(float(cells.first_errors(cells.first_gap).max()), float(cells.second_errors(cells.second_gap).max())),
-        stage_error=float(cells.second_errors(cells.seen).max()),
+        error=found.error,
+        gamma_error=found.gamma,
+        stage_error=found.stage,
         updates=(len(trace.drops[0]), len(trace.drops[1])),
         update_bound=most,
         passes=trace.passes,
@@ -126,7 +142,7 @@ def _certify(rows: Rows, pair: Pair, plan: JointPlan, trace: JointTrace, place: 
         steepest=(trace.steepest[0], trace.steepest[1]),
         blocked=trace.blocked,
         joint_score=None if scores is None else _means(scores, rows.weights),
-        note=_note(plan, trace, error),
+        note=_note(plan, trace, found.error),
     )
 
 
@@ -170,7 +186,8 @@ def with_holdout(certificate: JointCertificate, held: Rows, pair: Pair, predicto
     """The certificate with both errors on rows that were not used."""
     seen = predictor.predict(held.predictions, held.membership)
     place = predictor.grids[0].round(seen[:, 0]) * len(predictor.grids[1]) + predictor.grids[1].round(seen[:, 1])
-    cells = cells_at(held, pair, predictor.grids, place)
+    shape = len(predictor.grids[0]), len(predictor.grids[1])
+    cells = pair_cells(pair, held.labels, seen, held.weights, place, shape, held.membership)
     first, second = cells.debiased()
     return replace(
         certificate,

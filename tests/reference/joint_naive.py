@@ -89,10 +89,7 @@ def errors(pair, labels, weights, masks, predictions):
                         continue
                     p, y, share = w[rows].sum(), labels[rows], w[rows] / w[rows].sum()
                     truth = pair.solve(y, share)
-                    if side == 0:
-                        v = share @ pair.first.identify(value, y)
-                    else:
-                        v = share @ pair.identify_second(truth[0], value, y)
+                    v = share @ (pair.first.identify(value, y) if side == 0 else pair.identify_second(truth[0], value, y))
                     sums += p * np.array([v**2, (value - truth[side]) ** 2])
                 worst[:, side] = np.maximum(worst[:, side], sums)
     return worst
