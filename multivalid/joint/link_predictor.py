@@ -20,53 +20,38 @@ from multivalid.properties.base import Array
 
 
 @dataclass(frozen=True)
-class PairLinkPredictor:
-    """Both coordinates on their link scales; with `second` None the second passes through (with `first` None both do).
+class PairPass:
+    """Stage 0 and stage 1, once.
 
     Attributes
     ----------
     scale : RankScale or None
         For quantiles: the scale on which the first coordinate is calibrated.
-    first, rough, second : LinkPredictor or None
+    first, rough, second : LinkPredictor
         The first coordinate; the second for everyone, by levels of the first; then for the groups.
     first_edges, second_edges : array
-        Cuts of f¹ as given, which stage 0 conditions on, and of f⁰ as calibrated, which stage 1 conditions on.
+        Cuts of f¹ as it came, which stage 0 conditions on, and of f⁰ as calibrated, which stage 1 conditions on.
     """
 
-    grids: tuple[Grid, Grid]
-    form: Form
     scale: RankScale | None
-    first: LinkPredictor | None
-    rough: LinkPredictor | None
-    second: LinkPredictor | None
+    first: LinkPredictor
+    rough: LinkPredictor
+    second: LinkPredictor
     first_edges: Array
     second_edges: Array
 
-    @property
-    def patches(self) -> list[tuple[int, Shift]]:
-        """The shifts after the start, with the coordinate they belong to."""
-        parts = ((0, self.first), (1, self.rough), (1, self.second))
-        return [(k, shift) for k, part in parts if part is not None for shift in part.patches]
-
-    @property
-    def _parts(self) -> dict[str, LinkPredictor | None]:
-        return {"first": self.first, "rough": self.rough, "second": self.second}
-
-    def predict(self, predictions: Array, membership: Membership) -> Array:
+    def predict(self, predictions: Array, membership: Membership, form: Form) -> Array:
         """Calibrated predictions of both coordinates."""
-        if self.first is None:
-            return np.array(predictions)
         first = self.predict_first(predictions, membership)
-        if self.rough is None or self.second is None:
-            return np.stack([first, predictions[:, 1]], axis=1)
         population = Membership(membership.bits[:1], membership.rows)
-        start = self.rough.predict(self.form.forward(predictions[:, 1]), with_levels(population, first, self.second_edges))
+        start = self.rough.predict(form.forward(predictions[:, 1]), with_levels(population, first, self.second_edges))
         second = self.second.predict(start, with_levels(membership, first, self.second_edges))
-        return np.stack([first, self.form.backward(second, first)], axis=1)
+        return np.stack([first, form.backward(second, first)], axis=1)
 
     def predict_first(self, predictions: Array, membership: Membership) -> Array:
-        """Calibrated predictions of the first coordinate."""
-        assert self.first is not None
+        """Calibrated predictions of the first coordinate; an input that was kept stays as it was, to the last digit."""
+        if self.first.model is None:
+            return predictions[:, 0]
         extended = with_levels(membership, predictions[:, 1], self.first_edges)
         if self.scale is None:
             return self.first.predict(predictions[:, 0], extended)
@@ -74,30 +59,73 @@ class PairLinkPredictor:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        parts = {name: None if part is None else part.to_json() for name, part in self._parts.items()}
+        return {
+            "scale": None if self.scale is None else self.scale.to_json(),
+            "first": self.first.to_json(),
+            "rough": self.rough.to_json(),
+            "second": self.second.to_json(),
+            "first_edges": self.first_edges.tolist(),
+            "second_edges": self.second_edges.tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Any, groups: int) -> PairPass:
+        """The pass that `to_json` described."""
+        known = {"scale", "first", "rough", "second", "first_edges", "second_edges"}
+        if not isinstance(data, dict) or set(data) != known:
+            raise ModelFileError(f"a pass of a pair must have {', '.join(sorted(known))}.")
+        edges = [_edges(data[name]) for name in ("first_edges", "second_edges")]
+        return cls(
+            None if data["scale"] is None else RankScale.from_json(data["scale"]),
+            _part(data["first"], groups, edges[0]),
+            _part(data["rough"], 1, edges[1]),
+            _part(data["second"], groups, edges[1]),
+            edges[0],
+            edges[1],
+        )
+
+
+@dataclass(frozen=True)
+class PairLinkPredictor:
+    """Passes over both coordinates, one after the other; without any, predictions go through untouched."""
+
+    grids: tuple[Grid, Grid]
+    form: Form
+    passes: list[PairPass]
+
+    @property
+    def patches(self) -> list[tuple[int, Shift]]:
+        """The shifts after the starts, with the coordinate they belong to."""
+        parts = [(k, part) for one in self.passes for k, part in ((0, one.first), (1, one.rough), (1, one.second))]
+        return [(k, shift) for k, part in parts for shift in part.patches]
+
+    def predict(self, predictions: Array, membership: Membership) -> Array:
+        """Calibrated predictions of both coordinates."""
+        out = np.array(predictions)
+        with np.errstate(over="ignore"):  # a link of an absurd prediction may be infinite; it is clipped
+            for one in self.passes:
+                out = one.predict(out, membership, self.form)
+        return out
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
         return {
             "kind": "pair link",
             "grids": [grid.to_json() for grid in self.grids],
             "square": self.form.square,
             "ordered": self.form.ordered,
-            "scale": None if self.scale is None else self.scale.to_json(),
-            "first_edges": self.first_edges.tolist(),
-            "second_edges": self.second_edges.tolist(),
-            **parts,
+            "passes": [one.to_json() for one in self.passes],
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any], groups: int) -> PairLinkPredictor:
         """The predictor that `to_json` described."""
-        known = {"kind", "grids", "square", "ordered", "scale", "first_edges", "second_edges", "first", "rough", "second"}
-        if set(data) != known or not all(isinstance(data[name], bool) for name in ("square", "ordered")):
+        known = {"kind", "grids", "square", "ordered", "passes"}
+        flags = set(data) == known and all(isinstance(data[name], bool) for name in ("square", "ordered"))
+        if not flags or not isinstance(data["passes"], list):
             raise ModelFileError(f"a pair link predictor must have {', '.join(sorted(known))}.")
-        edges = [_edges(data[name]) for name in ("first_edges", "second_edges")]
-        first = _part(data["first"], groups, edges[0])
-        rough, second = _part(data["rough"], 1, edges[1]), _part(data["second"], groups, edges[1])
-        form = Form(data["square"], data["ordered"])
-        scale = None if data["scale"] is None else RankScale.from_json(data["scale"])
-        return cls(grids_from_json(data["grids"]), form, scale, first, rough, second, edges[0], edges[1])
+        passes = [PairPass.from_json(one, groups) for one in data["passes"]]
+        return cls(grids_from_json(data["grids"]), Form(data["square"], data["ordered"]), passes)
 
 
 def with_levels(membership: Membership, values: Array, edges: Array) -> Membership:
@@ -110,11 +138,9 @@ def with_levels(membership: Membership, values: Array, edges: Array) -> Membersh
     return Membership(np.concatenate([membership.bits, more.bits]), membership.rows)
 
 
-def _part(data: Any, groups: int, edges: Array) -> LinkPredictor | None:
-    if data is None:
-        return None
+def _part(data: Any, groups: int, edges: Array) -> LinkPredictor:
     if not isinstance(data, dict):
-        raise ModelFileError("first and second must be link predictors or null.")
+        raise ModelFileError("first, rough and second must be link predictors.")
     return LinkPredictor.from_json(data, groups + (edges.size + 1 if edges.size else 0))
 
 

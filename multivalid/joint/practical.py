@@ -1,7 +1,8 @@
 """The default mode for pairs: the practical batch fit on the first coordinate, then on the pseudo-label of the second.
 
-Each coordinate is calibrated for the groups and for levels of the other one. The result is kept only where the joint score on rows
-held out does not rise; otherwise the predictions pass through untouched.
+Each coordinate is calibrated for the groups and for levels of the other one. As in Algorithm 3, the pass over both is repeated while
+the first coordinate is off on the new level sets of the second. The result is kept only where the joint score on rows held out does
+not rise; otherwise the predictions go through untouched.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
 from multivalid.joint.algorithm import BlockedPair
 from multivalid.joint.certificate import JointCertificate
-from multivalid.joint.link_predictor import PairLinkPredictor, with_levels
+from multivalid.joint.link_predictor import PairLinkPredictor, PairPass, with_levels
 from multivalid.joint.plan import two
 from multivalid.joint.rank_scale import RankScale
 from multivalid.joint.reduction import Reduction, reduction_of
@@ -31,6 +32,7 @@ from multivalid.properties import Pair, Quantile
 from multivalid.properties.base import Array
 
 LEVELS = 5  # of either coordinate: cells are (group, level⁰, level¹), so their number grows with the square
+MOST_PASSES = 3
 OTHER_LEVELS = 5  # levels of one coordinate that the fit of the other conditions on
 GUARD_ROWS = 10  # fewer rows cannot be split into rows to fit and rows to judge
 HELD_SHARE = 5  # one row in five judges
@@ -77,9 +79,13 @@ def fit(
 ) -> PracticalPairFit:
     """Fit both coordinates, compare with the input on rows held out, and say what was reached."""
     reduction = reduction_of(pair)
-    kept, report = _worth_it(rows, pair, reduction, goal, random_state)
-    predictor, notes = _two_stages(rows, reduction, goal, progress, random_state) if kept else (_untouched(reduction), [])
-    final = predictor.predict(rows.predictions, rows.membership)
+    with np.errstate(all="ignore"):  # trial steps of the fit may overflow; they are turned down, and the end is checked
+        kept, report = _worth_it(rows, pair, reduction, goal, random_state)
+        passes, notes = _passes(rows, reduction, goal, progress, random_state) if kept else ([], [])
+        predictor = PairLinkPredictor((Grid([0.0]), Grid([0.0])), reduction.form, passes)
+        final = predictor.predict(rows.predictions, rows.membership)
+    if not np.isfinite(final).all():
+        predictor, final, notes = replace(predictor, passes=[]), rows.predictions, ["The fit was not finite: nothing done."]
     predictor = replace(predictor, grids=_final_grids(final, rows.weights, goal))
     certificate = _certify(rows, pair, predictor, final, goal, [report, *notes])
     if held is not None:
@@ -88,9 +94,32 @@ def fit(
     return PracticalPairFit(predictor, levels, certificate)
 
 
-def _two_stages(
+def _passes(
     rows: Rows, reduction: Reduction, goal: PairGoal, progress: Progress | None, random_state: int
-) -> tuple[PairLinkPredictor, list[str]]:
+) -> tuple[list[PairPass], list[str]]:
+    """Do { both stages } while the first coordinate is off, beyond chance, on the level sets of the second."""
+    passes: list[PairPass] = []
+    notes: list[str] = []
+    for number in range(1, MOST_PASSES + 1):
+        found = _one_pass(rows, reduction, goal, progress, random_state, always=number == 1)
+        if found is None:
+            break
+        made, said = found
+        passes.append(made)
+        notes += [f"Pass {number}, {line}" for line in said]
+        rows = replace(rows, predictions=made.predict(rows.predictions, rows.membership, reduction.form))
+        if not np.isfinite(rows.predictions).all():
+            break
+    return passes, notes
+
+
+def _one_pass(
+    rows: Rows, reduction: Reduction, goal: PairGoal, progress: Progress | None, random_state: int, always: bool
+) -> tuple[PairPass, list[str]] | None:
+    """Stage 0 with levels of f¹ among the groups, then stage 1 with levels of f⁰ among them.
+
+    None when stage 0 finds nothing to do, unless stage 1 is to run `always`.
+    """
     first_edges = _edges(rows.predictions[:, 1], rows.weights)
     membership = with_levels(rows.membership, rows.predictions[:, 1], first_edges)
     scale = RankScale.of(rows.labels, rows.weights) if isinstance(reduction.pair.first, Quantile) else None
@@ -99,36 +128,28 @@ def _two_stages(
         spread = scale.spread(rows.labels, np.random.default_rng(random_state))
         one = replace(one, labels=spread, predictions=scale.forward(one.predictions))
     made = batch.fit(one, reduction.pair.first, goal.stage(), progress=progress, random_state=random_state)
+    if made.predictor.model is None and not always:
+        return None
     first = made.predictor.predict(one.predictions, membership)
     if scale is not None:
-        # An input that was kept stays as it was, to the last digit.
         first = rows.predictions[:, 0] if made.predictor.model is None else scale.inverse(first)
     second_edges = _edges(first, rows.weights)
     membership = with_levels(rows.membership, first, second_edges)
     start = reduction.form.forward(rows.predictions[:, 1])
     pseudo = reduction.labels(first, rows.labels)
-    other = replace(rows, labels=pseudo, predictions=start, membership=membership)
     prop = reduction.property(pseudo, start)
     # Pseudo-labels can have tails so heavy that a shift for every group is noise: first a curve and levels of f⁰ alone.
-    everyone = Membership(np.delete(membership.bits, np.arange(1, rows.membership.groups), axis=0), membership.rows)
-    rough = batch.fit(replace(other, membership=everyone), prop, goal.stage(), progress=progress, random_state=random_state)
-    other = replace(other, predictions=rough.predictor.predict(start, everyone))
+    everyone = with_levels(Membership(rows.membership.bits[:1], rows.membership.rows), first, second_edges)
+    other = replace(rows, labels=pseudo, predictions=start, membership=everyone)
+    rough = batch.fit(other, prop, goal.stage(), progress=progress, random_state=random_state)
+    other = replace(other, predictions=rough.predictor.predict(start, everyone), membership=membership)
     stage = batch.fit(other, prop, goal.stage(), progress=progress, random_state=random_state)
-    notes = [
-        f"First coordinate: {made.certificate.note}",
-        f"Second coordinate, everyone: {rough.certificate.note}",
-        f"Second coordinate: {stage.certificate.note}",
+    said = [
+        f"first coordinate: {made.certificate.note}",
+        f"second coordinate, everyone: {rough.certificate.note}",
+        f"second coordinate: {stage.certificate.note}",
     ]
-    blank = (Grid([0.0]), Grid([0.0]))
-    scale = None if made.predictor.model is None else scale
-    return PairLinkPredictor(
-        blank, reduction.form, scale, made.predictor, rough.predictor, stage.predictor, first_edges, second_edges
-    ), notes
-
-
-def _untouched(reduction: Reduction) -> PairLinkPredictor:
-    none = np.zeros(0)
-    return PairLinkPredictor((Grid([0.0]), Grid([0.0])), reduction.form, None, None, None, None, none, none)
+    return PairPass(scale, made.predictor, rough.predictor, stage.predictor, first_edges, second_edges), said
 
 
 def _edges(values: Array, weights: Array) -> Array:
@@ -145,13 +166,15 @@ def _worth_it(rows: Rows, pair: Pair, reduction: Reduction, goal: PairGoal, rand
     order = np.random.default_rng(random_state).permutation(used)
     cut = used.size // HELD_SHARE
     fitting, judging = rows.take(np.sort(order[cut:])), rows.take(np.sort(order[:cut]))
-    predictor, _ = _two_stages(fitting, reduction, goal, None, random_state)
-    after = predictor.predict(judging.predictions, judging.membership)
+    passes, _ = _passes(fitting, reduction, goal, None, random_state)
+    after = PairLinkPredictor((Grid([0.0]), Grid([0.0])), reduction.form, passes).predict(judging.predictions, judging.membership)
+    if not np.isfinite(after).all():
+        return False, "The fit on part of the rows was not finite: nothing done."
     scores = comparable_scores(pair, judging.predictions, after, judging.labels)
     if scores is None:
         return True, "No joint score for this pair: each coordinate was judged on its own score."
     before, now = (float(np.average(score, weights=judging.weights)) for score in scores)
-    if now > before:
+    if not now <= before:
         return False, f"The joint score on rows held out would rise ({before:.6g} → {now:.6g}): nothing done."
     return True, f"Joint score on rows held out: {before:.6g} → {now:.6g}."
 
@@ -204,7 +227,7 @@ def _certify(
         stage_error=stage,
         updates=(updates[0], updates[1]),
         update_bound=None,
-        passes=0 if predictor.first is None else 1,
+        passes=len(predictor.passes),
         potential=np.array(potential),
         least_drop=(nan, nan),
         drop_bound=(0.0, 0.0),

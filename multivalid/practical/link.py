@@ -71,5 +71,6 @@ def choose_link(labels: Array, predictions: Array) -> Link:
         return Link("logit")
     if labels.min() >= 0 and predictions.min() > 0 and labels.std() > labels.mean():
         return Link("log", scale=float(labels.mean()))
-    spread = float(max(predictions.std(), 1e-3 * labels.std()))
+    # A base that hardly varies still needs a scale on which shifts of the size of the labels' spread are not shrunk away.
+    spread = float(max(predictions.std(), 0.1 * labels.std()))
     return Link("identity", float(predictions.mean()), spread if spread > 0 else 1.0)

@@ -59,7 +59,7 @@ JOINTLY = {
     "expected_shortfall:0.2": QuantileCVaR(0.2),
 }
 IMPOSSIBLE = [
-    "skewness", "gini", "entropy", "range_var:0.25:0.75", "wang:0.5", "wang:-0.5", "proportional_hazard:2", "dual_power:2", 
+    "skewness", "gini", "entropy", "range_var:0.25:0.75", "wang:0.5", "wang:-0.5", "proportional_hazard:2", "dual_power:2",
     "minvar:2", "exponential_spectral:5",
 ]  # fmt: skip
 CONVEX_BUT_IMPOSSIBLE = ["mode", "quantile_mix:0.5:0.5", "endpoint_mix:0.3", "endpoint_mix:1"]
