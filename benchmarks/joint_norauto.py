@@ -27,7 +27,9 @@ ROOT = Path(__file__).parent.parent
 def data_file():
     """Where the data is; None when it is not there."""
     places = [Path(os.environ[name]) for name in ("MULTIVALID_SHARED",) if name in os.environ] + [ROOT.parent / "shared"]
-    return next((place / "data" / "cas_norauto.parquet" for place in places if (place / "data" / "cas_norauto.parquet").exists()), None)
+    return next(
+        (place / "data" / "cas_norauto.parquet" for place in places if (place / "data" / "cas_norauto.parquet").exists()), None
+    )
 
 
 def policies(path, seed=0):
@@ -114,10 +116,12 @@ def main():
     for name in ("base", "calibrated"):
         audit = found[name]["audit"]
         print(f"\n{name}: joint error of the worst group {joint_error(audit):.4g} kr², joint loss {found[name]['loss']:.4f}")
-        print(f"  V-form {audit.errors[0]:.3g} and {audit.errors[1]:.3g} kr²; Γ-form {audit.gamma_errors[0]:.3g} and {audit.gamma_errors[1]:.3g} kr²")
+        (v0, v1), (gamma0, gamma1) = audit.errors, audit.gamma_errors
+        print(f"  V-form {v0:.3g} and {v1:.3g} kr²; Γ-form {gamma0:.3g} and {gamma1:.3g} kr²")
         print(found[name]["backtest"].summary(5))
     fall = 1 - joint_error(found["calibrated"]["audit"]) / joint_error(found["base"]["audit"])
-    print(f"\nworst-group joint error falls by {fall:.0%}; joint loss changes by {found['calibrated']['loss'] - found['base']['loss']:+.4f}")
+    change = found["calibrated"]["loss"] - found["base"]["loss"]
+    print(f"\nworst-group joint error falls by {fall:.0%}; joint loss changes by {change:+.4f}")
     target = ROOT / "docs" / "img" / "joint_norauto.png"
     target.parent.mkdir(parents=True, exist_ok=True)
     picture(found, target)

@@ -69,7 +69,7 @@ def pair_cells(
     columns = [y, w, w * pair.first.identify(f0, y), w * pair.identify_second(f0, f1, y), w * f0, w * f1]
     out = np.zeros((9, shape[0] * shape[1], membership.groups))
     for g, kept, starts in _segments(at, order, membership):
-        out[:, at[kept[starts]], g] = _group(pair, *(column[kept] for column in columns), starts)
+        out[:, at[kept[starts]], g] = _group(pair, [column[kept] for column in columns], starts)
     out[1] /= float(weights.sum())
     return PairCells(*out.reshape(9, *shape, membership.groups))
 
@@ -112,8 +112,9 @@ def _segments(at: Index, order: Index, membership: Membership) -> Iterator[tuple
             yield g, kept, np.flatnonzero(np.append(True, here[1:] != here[:-1]))
 
 
-def _group(pair: Pair, y: Array, w: Array, v0: Array, v1: Array, f0: Array, f1: Array, starts: Index) -> Array:
+def _group(pair: Pair, columns: list[Array], starts: Index) -> Array:
     """The nine numbers of every cell of one group; v0, v1, f0, f1 come multiplied by the weights."""
+    y, w, v0, v1, f0, f1 = columns
     sizes = np.diff(np.append(starts, y.size))
     weight = np.add.reduceat(w, starts)
 
@@ -124,10 +125,7 @@ def _group(pair: Pair, y: Array, w: Array, v0: Array, v1: Array, f0: Array, f1: 
     variances = [_variance(v, m, w, weight, sizes, starts) for v, m in ((v0, first), (v1, seen))]
     truth = pair.first.solve_segments(y, w, starts)
     value = pair.solve_second_segments(truth, y, w, starts)
-    if pair.has_target:
-        second = prediction1 - value
-    else:
-        second = mean(w * pair.identify_second(np.repeat(truth, sizes), f1 / w, y))
+    second = prediction1 - value if pair.has_target else mean(w * pair.identify_second(np.repeat(truth, sizes), f1 / w, y))
     return np.stack([sizes, weight, first, seen, second, prediction0 - truth, prediction1 - value, *variances])
 
 

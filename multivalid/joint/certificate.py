@@ -96,9 +96,7 @@ class JointCertificate:
         within = "" if self.update_bound is None else f", at most {self.update_bound:,} by the theorem"
         lines.append(f"{self.updates[0]:,} + {self.updates[1]:,} updates in {self.passes} passes{within}.")
         if self.blocked:
-            lines.append(
-                f"{len(self.blocked)} cells cannot be improved on these levels (labels with ties); a finer grid or jittered labels help."
-            )
+            lines.append(f"{len(self.blocked)} cells {_why_blocked(self.mode)}")
         if self.joint_score is not None:
             lines.append(f"Mean joint score {self.joint_score[0]:.6g} → {self.joint_score[1]:.6g}.")
         if self.holdout_error is not None:
@@ -139,6 +137,12 @@ class JointCertificate:
         made["potential"] = np.array([_number(v, "potential") for v in _list(data["potential"], "potential")])
         made["blocked"] = [_blocked(cell) for cell in _list(data["blocked"], "blocked")]
         return cls(**made)
+
+
+def _why_blocked(mode: str) -> str:
+    if mode == "practical":
+        return "are off beyond chance, but no correction of them held up on rows held out (or a tie in the labels forbids it)."
+    return "cannot be improved on these levels; a grid that covers the targets, a finer one, or jittered labels help."
 
 
 def _plain(value: Any) -> Any:

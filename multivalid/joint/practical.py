@@ -17,6 +17,7 @@ from multivalid import validate
 from multivalid.atoms.select import Rows
 from multivalid.audit.pair_cells import PairCells, pair_cells
 from multivalid.batch.algorithm import Progress
+from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
 from multivalid.joint.algorithm import BlockedPair
@@ -52,7 +53,11 @@ class PairGoal:
         """Checked; each argument is one value for both coordinates or two."""
         counts = [LEVELS if c is None else validate.count(c, "m") for c in two(m, "m")]
         wanted = [None if a is None else validate.positive(a, "alpha") for a in two(alpha, "alpha")]
-        return cls((counts[0], counts[1]), two(grid, "grid"), (wanted[0], wanted[1]), max_updates)
+        grids = two(grid, "grid")
+        for given in grids:
+            if given is not None and not isinstance(given, Grid):
+                raise InputError(f"grid must be a Grid, or two of them, got {given!r}; use for example Grid.uniform(0, 1, 20).")
+        return cls((counts[0], counts[1]), grids, (wanted[0], wanted[1]), max_updates)
 
     def stage(self) -> batch.Goal:
         """The goal of one coordinate's own fit."""

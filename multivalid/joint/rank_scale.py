@@ -27,7 +27,7 @@ class RankScale:
     --------
     >>> scale = RankScale.of(np.array([0.0, 0.0, 1.0, 3.0]), np.ones(4))
     >>> scale.forward(np.array([0.0, 2.0]))
-    array([0.5  , 0.75 ])
+    array([0.5 , 0.75])
     >>> scale.inverse(np.array([0.2, 0.5, 0.7, 0.999]))
     array([0., 0., 1., 3.])
     """

@@ -97,6 +97,7 @@ Y, SAID = np.array([0.0, 0.5, 1.0, 0.25]), np.full((4, 2), 0.5)
         ({"mode": "theorem", "alpha": 1e-12}, "out of reach"),
         ({"mode": "theorem", "grid": mv.Grid.uniform(0, 1, 5)}, "anywhere in"),
         ({"mode": "theorem", "grid": "fine"}, "Grid"),
+        ({"grid": "fine"}, "Grid"),
         ({"mode": "paper", "y_true": 2 * Y}, "labels in"),
         ({"mode": "paper", "m": (4, 5)}, "one m"),
         ({"mode": "fast"}, "mode must"),
