@@ -16,6 +16,7 @@ from multivalid.errors import ModelFileError
 from multivalid.properties.base import Array
 
 MOST_KNOTS = 2000
+ROUNDING = 1e-9
 EDGE = 1e-6  # shares stay this far inside (0, 1): the log-odds of the ends are infinite
 
 
@@ -69,9 +70,9 @@ class RankScale:
         return np.where(tied, even, self.forward(labels))
 
     def inverse(self, shares: Array) -> Array:
-        """Values at these shares."""
+        """Values at these shares, the lower one where a share is that of a whole tie (up to rounding)."""
         knots = np.stack([self.below, self.upto], axis=1).reshape(-1)
-        return np.asarray(np.interp(shares, knots, np.repeat(self.values, 2)))
+        return np.asarray(np.interp(shares - ROUNDING, knots, np.repeat(self.values, 2)))
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
