@@ -105,10 +105,10 @@ def multicalibrate(
         # The products are small: threads would spin more than they compute.
         with threadpool_limits(1, user_api="blas"):
             done = practical.fit(fitting, prop, goal, held=held, progress=report, random_state=random_state)
-        return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels)
+        return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels, held or fitting)
     plan = theorem.plan(fitting, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
     made = theorem.fit(fitting, prop, plan, held=held, max_updates=max_updates, progress=report)
-    return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels)
+    return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels, held or fitting)
 
 
 def split(rows: Rows, holdout: Any, random_state: int) -> tuple[Rows, Rows | None]:
