@@ -1,0 +1,16 @@
+"""What can be calibrated, what cannot, and with whom."""
+
+from multivalid.scope.certificate import Certificate, certify
+from multivalid.scope.decide import require, scope
+from multivalid.scope.distortion import DistortionClass, bernoulli_certificate, classify
+from multivalid.scope.finite import FiniteWorld, sensible
+from multivalid.scope.level_sets import Search, falsify
+from multivalid.scope.representation import check_representation, identification_from_score, score_from_identification
+from multivalid.scope.two_point import TwoPoint
+from multivalid.scope.verdict import Claim, Verdict
+
+__all__ = [
+    "Certificate", "Claim", "DistortionClass", "FiniteWorld", "Search", "TwoPoint", "Verdict", "bernoulli_certificate", "certify",
+    "check_representation", "classify", "falsify", "identification_from_score", "require", "scope", "score_from_identification",
+    "sensible",
+]  # fmt: skip

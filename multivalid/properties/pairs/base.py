@@ -1,0 +1,150 @@
+"""The protocol of a pair: a property Γ⁰ and a second coordinate Γ¹ that becomes identifiable once Γ⁰ is known.
+
+The second coordinate has, for every value γ⁰ of the first, an identification V¹(γ⁰; γ¹, y) that is nondecreasing in γ¹ and whose
+mean over the labels of a law with Γ⁰ = γ⁰ is zero exactly at γ¹ = Γ¹. Most pairs have V¹ = γ¹ − target(γ⁰, y): then calibrating the
+second coordinate is calibrating the mean of the pseudo-label `target`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from multivalid import validate
+from multivalid.errors import PropertyError
+from multivalid.properties.base import Array, Facts, Interval, Property
+
+
+@dataclass(frozen=True)
+class PairFacts:
+    """What is known of a pair when labels lie in `labels`, in the label's own units.
+
+    Attributes
+    ----------
+    labels : Interval
+        Where labels lie.
+    first : Facts
+        Of Γ⁰: L⁰ is `first.lipschitz`, L_a `first.anti_lipschitz`, C⁰ `first.bound`, B⁰ `first.span`.
+    second_range : Interval
+        Where the zero of mean V¹(γ⁰; ·, y) can lie for any γ⁰ in `first.range`, right or wrong; the grid of the second
+        coordinate must cover it, and it can be wider than the range of Γ¹.
+    second_bound : float
+        C¹, with |V¹| ≤ C¹ on these ranges.
+    second_lipschitz : float or None
+        L¹, slope of V¹ in γ¹ for every single label; None where single labels make V¹ jump.
+    conditional_lipschitz : float or None
+        L_c, slope of V¹ in γ⁰ for every single label; None where it jumps.
+    second_span : float
+        B¹, the most that S¹(γ⁰; ·, y) can vary over `second_range`.
+    bayes_scale : float or None
+        c > 0 with target(γ⁰, y) = c·S⁰(γ⁰, y) + κ(y) when Γ¹ is a Bayes risk of Γ⁰; None otherwise.
+    reason : str
+        Why a Lipschitz constant is None ("" otherwise).
+    """
+
+    labels: Interval
+    first: Facts
+    second_range: Interval
+    second_bound: float
+    second_lipschitz: float | None
+    conditional_lipschitz: float | None
+    second_span: float
+    bayes_scale: float | None = None
+    reason: str = ""
+
+    @property
+    def bayes(self) -> bool:
+        """Whether the second coordinate is a Bayes risk of the first."""
+        return self.bayes_scale is not None
+
+
+class Pair(ABC):
+    """Two functionals of a label distribution that can be calibrated together. Subclasses are small frozen dataclasses."""
+
+    @property
+    @abstractmethod
+    def first(self) -> Property:
+        """Γ⁰, with its V⁰ and S⁰."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, str]:
+        """What the two coordinates are called in reports."""
+
+    @property
+    def has_target(self) -> bool:
+        """Whether V¹ = γ¹ − target(γ⁰, y)."""
+        return True
+
+    def target(self, first: ArrayLike, label: ArrayLike) -> Array:
+        """The pseudo-label whose mean is the second coordinate; only for pairs that have one."""
+        raise PropertyError(f"{self!r} has no target: use identify_second and score_second.")
+
+    def identify_second(self, first: ArrayLike, second: ArrayLike, label: ArrayLike) -> Array:
+        """V¹(first; second, label), element by element."""
+        return np.asarray(np.asarray(second, dtype=np.float64) - self.target(first, label))
+
+    def score_second(self, first: ArrayLike, second: ArrayLike, label: ArrayLike) -> Array:
+        """S¹(first; second, label), with ∂S¹/∂second = V¹."""
+        return np.asarray(self.identify_second(first, second, label) ** 2 / 2)
+
+    def solve(self, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[float, float]:
+        """(Γ⁰, Γ¹) of the weighted empirical law of `labels`."""
+        first = self.first.solve(labels, sample_weight)
+        return first, self.solve_second(first, labels, sample_weight)
+
+    def solve_second(self, first: float, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The zero of mean V¹(first; ·, y), for any `first`, right or wrong."""
+        y = validate.vector(labels, "labels")
+        w = validate.weights(sample_weight, y.size)
+        return float(np.average(self.target(first, y), weights=w))
+
+    @abstractmethod
+    def facts(self, lo: float = 0.0, hi: float = 1.0) -> PairFacts:
+        """Constants when labels lie in [lo, hi], in the label's own units."""
+
+    def check_labels(self, labels: Array, name: str = "y_true") -> Array:
+        """Refuse labels outside the domain of the first coordinate."""
+        return self.first.check_labels(labels, name)
+
+    @property
+    def spec(self) -> str | None:
+        """Text that `parse_any` reads back to an equal pair; None for one built from a user's function."""
+        return None
+
+    @staticmethod
+    def from_target(first: Property, target: Callable[[Any, Any], Any], **options: Any) -> Pair:
+        """A pair whose second coordinate is the mean of target(γ⁰, y); see `multivalid.properties.pairs.user.from_target`."""
+        from multivalid.properties.pairs.user import from_target
+
+        return from_target(first, target, **options)
+
+    @staticmethod
+    def from_identification(first: Property, identification: Callable[[Any, Any, Any], Any], **options: Any) -> Pair:
+        """A pair from V¹(γ⁰, γ¹, y); see `multivalid.properties.pairs.user.from_identification`."""
+        from multivalid.properties.pairs.user import from_identification
+
+        return from_identification(first, identification, **options)
+
+
+def target_facts(
+    first: Facts, second_range: Interval, conditional_lipschitz: float | None, bayes_scale: float | None, reason: str = ""
+) -> PairFacts:
+    """Facts of a pair with V¹ = γ¹ − target: everything about the second coordinate follows from the hull of the targets."""
+    length = second_range.length
+    return PairFacts(
+        first.labels, first, second_range, length, 1.0, conditional_lipschitz, length**2 / 2, bayes_scale, reason
+    )  # fmt: skip
+
+
+def three(first: ArrayLike, second: ArrayLike, label: ArrayLike) -> tuple[Array, Array, Array]:
+    """Two predictions and a label as float64 arrays of one shape."""
+    arrays: tuple[NDArray[np.float64], ...] = np.broadcast_arrays(
+        *(np.asarray(values, dtype=np.float64) for values in (first, second, label))
+    )
+    return arrays[0], arrays[1], arrays[2]

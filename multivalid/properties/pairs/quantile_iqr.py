@@ -1,0 +1,70 @@
+"""A low quantile with the distance to a high one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from multivalid import validate
+from multivalid.errors import InputError
+from multivalid.properties.base import Array, Interval, Property
+from multivalid.properties.pairs.base import Pair, PairFacts, three
+from multivalid.properties.quantile import Quantile
+
+
+@dataclass(frozen=True)
+class QuantileIQR(Pair):
+    """The low quartile with the interquartile range: V¹ = 1[y ≤ γ⁰ + γ¹] − high.
+
+    Examples
+    --------
+    >>> QuantileIQR().solve([1, 2, 3, 10])
+    (1.0, 2.0)
+    """
+
+    low: float = 0.25
+    high: float = 0.75
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", validate.fraction(self.low, "low"))
+        object.__setattr__(self, "high", validate.fraction(self.high, "high"))
+        if not self.low < self.high:
+            raise InputError(f"low must be below high, got low={self.low!r}, high={self.high!r}.")
+
+    @property
+    def first(self) -> Property:
+        return Quantile(self.low)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return f"quantile {self.low:g}", f"distance from quantile {self.low:g} to {self.high:g}"
+
+    @property
+    def has_target(self) -> bool:
+        return False
+
+    def identify_second(self, first: ArrayLike, second: ArrayLike, label: ArrayLike) -> Array:
+        g, d, y = three(first, second, label)
+        # Distances are compared as y − γ⁰ ≤ γ¹: that is how solve_second forms them, so its answer is covered to the last bit.
+        return np.where(y - g <= d, 1 - self.high, -self.high)
+
+    def score_second(self, first: ArrayLike, second: ArrayLike, label: ArrayLike) -> Array:
+        g, d, y = three(first, second, label)
+        return np.asarray((1 - self.high) * d + np.maximum(y - g - d, 0.0))
+
+    def solve_second(self, first: float, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        return Quantile(self.high).solve(validate.vector(labels, "labels") - first, sample_weight)
+
+    def facts(self, lo: float = 0.0, hi: float = 1.0) -> PairFacts:
+        length, most = hi - lo, max(self.high, 1 - self.high)
+        first = self.first.facts(lo, hi)
+        reason = "the coverage of a single label jumps; L¹ and L_c are the largest label density, estimated per cell on data"
+        # A γ⁰ above the high quantile asks for a negative distance, so the range is two-sided.
+        hull = Interval(-length, length)
+        return PairFacts(first.labels, first, hull, most, None, None, most * 2 * length, None, reason)
+
+    @property
+    def spec(self) -> str:
+        return f"quantile_iqr:{self.low!r}:{self.high!r}"

@@ -1,0 +1,58 @@
+"""Γ of a discrete law, for a property, a functional or a user's function of (values, weights)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from multivalid.errors import InputError
+from multivalid.properties.base import Array, Property
+from multivalid.properties.function import name_of
+from multivalid.properties.functional import Functional
+from multivalid.properties.law import Law
+
+Evaluable = Property | Functional | Callable[..., Any]
+
+
+def evaluator(thing: Evaluable) -> Callable[[Array, Array], Any]:
+    """A function of (values, weights): values distinct and sorted, weights positive with sum one.
+
+    Examples
+    --------
+    >>> from multivalid.properties import Mean
+    >>> float(evaluator(Mean())(np.array([0.0, 1.0]), np.array([0.5, 0.5])))
+    0.5
+    """
+    if isinstance(thing, Functional):
+        return thing.value_of
+    if isinstance(thing, Property):
+        return thing.solve
+    if callable(thing):
+        return thing
+    raise InputError(f"a property, a functional or a function of (values, weights) is needed, got {thing!r}.")
+
+
+def value_on(thing: Evaluable, law: Law) -> float:
+    """Γ of one law, as a finite number or an error."""
+    return as_number(evaluator(thing)(np.array(law.values), np.array(law.weights)))
+
+
+def as_number(answer: Any) -> float:
+    """What a user's function returned, as a finite number; anything else raises `ValueError` saying what came back."""
+    if isinstance(answer, np.ndarray) and answer.size == 1:
+        answer = answer.item()
+    if isinstance(answer, (bool, str, bytes)) or not isinstance(answer, (int, float, np.number)) or isinstance(answer, complex):
+        raise ValueError(f"it returned {answer!r:.60}, not a number")
+    number = float(answer)
+    if not np.isfinite(number):
+        raise ValueError(f"it returned {number}")
+    return number
+
+
+def label_of(thing: Evaluable) -> str:
+    """What a functional is called in texts."""
+    if isinstance(thing, (Property, Functional)):
+        return repr(thing)
+    return name_of(thing)
