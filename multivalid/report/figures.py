@@ -64,7 +64,7 @@ def reliability(story: Story, k: int = DIAGRAMS) -> dict[str, Any] | None:
 
 
 def heatmap(audit: Audited, names: Sequence[str], levels: int = MAP_LEVELS) -> dict[str, Any]:
-    """Mean V in standard errors for each group and level; neighbouring levels are taken together when there are too many."""
+    """Mean V in standard errors for each group and level that has rows; too many levels are taken together in order."""
     points = audit.grid.points
     column_of = np.arange(points.size) * min(levels, points.size) // points.size
     columns = int(column_of[-1]) + 1
@@ -79,8 +79,10 @@ def heatmap(audit: Audited, names: Sequence[str], levels: int = MAP_LEVELS) -> d
     rows = np.bincount(at, weights=audit.cells["rows"][kept], minlength=size).astype(np.int64)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(variance > 0, sum_v / np.sqrt(variance), np.nan).reshape(len(names), columns)
-    edges = [(float(points[column_of == j][0]), float(points[column_of == j][-1])) for j in range(columns)]
-    return {"groups": list(names), "levels": [list(edge) for edge in edges], "z": z, "rows": rows.reshape(z.shape)}
+    edges = [[float(points[column_of == j][0]), float(points[column_of == j][-1])] for j in range(columns)]
+    counts = rows.reshape(z.shape)
+    filled = np.flatnonzero(counts.any(axis=0))
+    return {"groups": list(names), "levels": [edges[j] for j in filled], "z": z[:, filled], "rows": counts[:, filled]}
 
 
 def heatmaps(story: Story) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def _curve(curve: dict[str, list[float]], x: Scale, y: Scale) -> dict[str, Any]:
 
 def trace(steps: Sequence[Sequence[float]], optimal: float | None) -> dict[str, Any] | None:
     """The mean score by update, and where drawn the least that any predictor could reach."""
-    if len(steps) < 2:
+    if len(steps) < 3:  # a start and an end are said in words
         return None
     values = [value for _, value in steps]
     near = optimal is not None and optimal > min(values) - (max(values) - min(values))

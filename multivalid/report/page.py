@@ -83,7 +83,11 @@ def _table(content: dict[str, Any]) -> dict[str, Any]:
     power = math.floor(math.log10(largest)) if largest > 0 else 0
     unit = 10.0**power
     rows = [
-        {**entry, "bars": {when: round(100 * entry[when]["error"] / largest, 1) if largest else 0.0 for when in moments}}
+        {
+            **entry,
+            "bars": {when: round(100 * entry[when]["error"] / largest, 1) if largest else 0.0 for when in moments},
+            "off": int(any(entry[when]["p_adjusted"] <= contents.SIGNIFICANT for when in moments)),
+        }
         for entry in shown
     ]
     return {"rows": rows, "unit": unit, "power": str(power).replace("-", "−"), "left_out": len(content["groups"]) - len(shown)}
