@@ -1,6 +1,6 @@
 """What can be calibrated, what cannot, and with whom."""
 
-from multivalid.scope.certificate import Certificate, certify
+from multivalid.scope.certificate import Counterexample, certify
 from multivalid.scope.decide import require, scope
 from multivalid.scope.distortion import DistortionClass, bernoulli_certificate, classify
 from multivalid.scope.finite import FiniteWorld, sensible
@@ -10,7 +10,21 @@ from multivalid.scope.two_point import TwoPoint
 from multivalid.scope.verdict import Claim, Verdict
 
 __all__ = [
-    "Certificate", "Claim", "DistortionClass", "FiniteWorld", "Search", "TwoPoint", "Verdict", "bernoulli_certificate", "certify",
-    "check_representation", "classify", "falsify", "identification_from_score", "require", "scope", "score_from_identification",
+    "Claim",
+    "Counterexample",
+    "DistortionClass",
+    "FiniteWorld",
+    "Search",
+    "TwoPoint",
+    "Verdict",
+    "bernoulli_certificate",
+    "certify",
+    "check_representation",
+    "classify",
+    "falsify",
+    "identification_from_score",
+    "require",
+    "scope",
+    "score_from_identification",
     "sensible",
 ]  # fmt: skip

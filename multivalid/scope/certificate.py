@@ -24,7 +24,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Counterexample:
     """Γ(first) = Γ(second) = value, but Γ(weight·first + (1 − weight)·second) = mixture_value.
 
     So the level set of Γ at `value` is not convex, and Γ has neither an identification function nor a consistent score. Anyone can
@@ -36,7 +36,7 @@ class Certificate:
     >>> found = certify(CVaR(0.9), Law.point(0.5), Law.bernoulli(0.05))
     >>> found.value, round(found.mixture_value, 12), found.verify()
     (0.5, 0.625, True)
-    >>> Certificate.from_json(found.to_json()) == found
+    >>> Counterexample.from_json(found.to_json()) == found
     True
     """
 
@@ -115,7 +115,7 @@ class Certificate:
         return json.dumps(self.to_dict(), indent=2)
 
     @classmethod
-    def from_json(cls, text: str, functional: Evaluable | None = None) -> Certificate:
+    def from_json(cls, text: str, functional: Evaluable | None = None) -> Counterexample:
         """Read a certificate back; `functional` is needed when it was a user's function."""
         try:
             data = json.loads(text)
@@ -138,7 +138,7 @@ class Certificate:
         return draw(self, Path(path))
 
 
-def certify(functional: Evaluable, first: Law, second: Law, weight: float = 0.5, origin: str = "construction") -> Certificate:
+def certify(functional: Evaluable, first: Law, second: Law, weight: float = 0.5, origin: str = "construction") -> Counterexample:
     """The certificate that two laws give; its numbers are computed here, and a pair that proves nothing is refused.
 
     Examples
@@ -149,7 +149,7 @@ def certify(functional: Evaluable, first: Law, second: Law, weight: float = 0.5,
     """
     share = validate.fraction(weight, "weight")
     one, two = value_on(functional, first), value_on(functional, second)
-    made = Certificate(first, second, share, one, value_on(functional, first.mix(second, share)), functional, origin)
+    made = Counterexample(first, second, share, one, value_on(functional, first.mix(second, share)), functional, origin)
     if not made.verify():
         raise InputError(
             f"these laws prove nothing about {label_of(functional)}: values {one:.12g} and {two:.12g}, mixture "
@@ -158,7 +158,7 @@ def certify(functional: Evaluable, first: Law, second: Law, weight: float = 0.5,
     return made
 
 
-def segment(certificate: Certificate, points: int = 201) -> tuple[Any, Any]:
+def segment(certificate: Counterexample, points: int = 201) -> tuple[Any, Any]:
     """Γ along the segment: shares of the first law from 0 to 1, and Γ there."""
     shares = np.linspace(0.0, 1.0, points)
     values = [value_on(certificate.functional, certificate.first.mix(certificate.second, share)) for share in shares]

@@ -11,7 +11,7 @@ from multivalid.errors import InputError
 from multivalid.properties.base import Array
 from multivalid.properties.distortion import Distortion
 from multivalid.properties.law import Law
-from multivalid.scope.certificate import Certificate, certify
+from multivalid.scope.certificate import Counterexample, certify
 
 PROBES = 1024
 SAME = 1e-12
@@ -27,7 +27,7 @@ class DistortionClass:
     kind: str
     tau: float | None = None
     c: float | None = None
-    certificate: Certificate | None = None
+    certificate: Counterexample | None = None
 
 
 def classify(risk: Distortion) -> DistortionClass:
@@ -66,7 +66,7 @@ def classify(risk: Distortion) -> DistortionClass:
     return DistortionClass("undecided" if certificate is None else "none", certificate=certificate)
 
 
-def bernoulli_certificate(risk: Distortion, probability: float, weight: float = 0.5) -> Certificate:
+def bernoulli_certificate(risk: Distortion, probability: float, weight: float = 0.5) -> Counterexample:
     """The point mass at c = h(p) against a 0/1 label with probability p: equal values, and the mixture c·h(b) + (1 − c)·h(a).
 
     Here a = (1 − weight)·p and b = weight + a are the chances that the mixture reaches 1 and c.
@@ -81,7 +81,7 @@ def bernoulli_certificate(risk: Distortion, probability: float, weight: float = 
     return certify(risk, Law.point(c), Law.bernoulli(probability), weight)
 
 
-def refute(risk: Distortion, window: tuple[float, float] = (0.0, 1.0)) -> Certificate | None:
+def refute(risk: Distortion, window: tuple[float, float] = (0.0, 1.0)) -> Counterexample | None:
     """The first simple counterexample with a clear gap, otherwise the one with the largest gap; None when all gaps vanish."""
     for p, share in _candidates(risk, window):
         try:

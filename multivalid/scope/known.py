@@ -42,7 +42,7 @@ from multivalid.properties import (
 )
 from multivalid.properties.distortion import Distortion
 from multivalid.scope import sources
-from multivalid.scope.certificate import Certificate, certify
+from multivalid.scope.certificate import Counterexample, certify
 from multivalid.scope.distortion import bernoulli_certificate, classify
 from multivalid.scope.verdict import Claim
 
@@ -59,7 +59,7 @@ class Known:
     The certificate can be None for a functional so close to the mean that its gap drowns in rounding.
     """
 
-    certificate: Certificate | None
+    certificate: Counterexample | None
     reason: str
     partner: Pair | None
     cite: tuple[str, ...]
@@ -72,7 +72,7 @@ def known(functional: Functional) -> Known | None:
     return None
 
 
-def _coin(functional: Functional) -> Certificate:
+def _coin(functional: Functional) -> Counterexample:
     """Labels surely 0 against labels surely 1: no spread in either, all of it in the mixture."""
     return certify(functional, Law.point(0.0), Law.point(1.0))
 

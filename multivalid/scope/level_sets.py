@@ -20,7 +20,7 @@ from multivalid.errors import InputError
 from multivalid.properties.base import Array
 from multivalid.properties.law import Law
 from multivalid.scope import deadline
-from multivalid.scope.certificate import Certificate
+from multivalid.scope.certificate import Counterexample
 from multivalid.scope.evaluate import Evaluable, as_number, evaluator
 from multivalid.scope.roots import crossing
 
@@ -42,7 +42,7 @@ class Search:
     `failures` had no usable answer, the first because of `problem`. `finished` is False when the time limit ended it.
     """
 
-    certificate: Certificate | None
+    certificate: Counterexample | None
     trials: int
     pairs: int
     calls: int
@@ -113,7 +113,7 @@ class Hunt:
         self.trial = self.pairs = self.calls = self.answered = self.failures = 0
         self.scale = 0.0
         self.problem = ""
-        self.found: Certificate | None = None
+        self.found: Counterexample | None = None
 
     def run(self, trials: int, stop: threading.Event) -> None:
         """Trials one after another until one succeeds, the function proves unusable, or `stop` is set."""
@@ -157,7 +157,7 @@ class Hunt:
         return len(values) == 1
 
     # ---- candidates --------------------------------------------------------------------------------------------
-    def _guess(self, number: int) -> Certificate | None:
+    def _guess(self, number: int) -> Counterexample | None:
         share = (0.5, 0.25, 0.75)[number // 2 % 3] if number < 6 else self.random.uniform(0.05, 0.95)
         if number % 2 == 0:
             ends = np.array([0.0, 1.0]) if number == 0 else np.sort(self.random.choice(np.arange(0, 11), 2, replace=False) / 10)
@@ -167,7 +167,7 @@ class Hunt:
             return None
         return self._compare(np.array([self.lo, value, self.hi]), np.array([0.0, 1.0, 0.0]), np.array([1 - share, 0.0, share]))
 
-    def _general(self) -> Certificate | None:
+    def _general(self) -> Counterexample | None:
         support = self._support()
         first = self._weights(support.size)
         value = self.gamma(support, first)
@@ -207,7 +207,7 @@ class Hunt:
         return below, above
 
     # ---- verdict on a candidate ----------------------------------------------------------------------------------
-    def _compare(self, support: Array, first: Array, second: Array) -> Certificate | None:
+    def _compare(self, support: Array, first: Array, second: Array) -> Counterexample | None:
         one, two = self.gamma(support, first), self.gamma(support, second)
         if one is None or two is None or abs(one - two) > 1e-10 * self.scale:
             return None
@@ -221,7 +221,7 @@ class Hunt:
             if all(self._steady(support, w, v, gap) for w, v in ((first, one), (second, two), (mixture, mixed))):
                 laws = Law.of(support, first), Law.of(support, second)
                 origin = f"search, seed {self.seed}, trial {self.trial + 1}"
-                made = Certificate(*laws, share, one, mixed, self.functional, origin)
+                made = Counterexample(*laws, share, one, mixed, self.functional, origin)
                 if made.verify():
                     return made
         return None

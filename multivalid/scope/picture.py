@@ -7,13 +7,13 @@ import tempfile
 from pathlib import Path
 
 from multivalid.errors import InputError
-from multivalid.scope.certificate import Certificate, segment
+from multivalid.scope.certificate import Counterexample, segment
 from multivalid.scope.evaluate import label_of
 
 KINDS = (".png", ".svg", ".pdf")
 
 
-def draw(certificate: Certificate, path: Path) -> Path:
+def draw(certificate: Counterexample, path: Path) -> Path:
     """Write the picture to `path` (.png, .svg or .pdf); the file appears whole or not at all."""
     if path.suffix.lower() not in KINDS:
         raise InputError(f"path must end in one of {', '.join(KINDS)}, got {str(path)!r}.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from multivalid.properties import Pair, Property
-from multivalid.scope.certificate import Certificate
+from multivalid.scope.certificate import Counterexample
 from multivalid.scope.level_sets import Search
 
 Status = Literal["alone", "jointly", "impossible", "undecided"]
@@ -43,7 +43,7 @@ class Verdict:
         The pair to calibrate instead.
     hypotheses : tuple of str
         What the answer rests on.
-    certificate : Certificate or None
+    certificate : Counterexample or None
         Two laws that prove that level sets are not convex.
     cite : tuple of str
         Where the facts were published.
@@ -61,7 +61,7 @@ class Verdict:
     reason: str
     partner: Pair | None = None
     hypotheses: tuple[str, ...] = ()
-    certificate: Certificate | None = None
+    certificate: Counterexample | None = None
     cite: tuple[str, ...] = ()
     equivalent: Property | None = None
     claims: Mapping[str, Claim] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Verdict:
         }  # fmt: skip
 
 
-def _example(found: Certificate) -> str:
+def _example(found: Counterexample) -> str:
     return (
         f"Counterexample: labels that are {found.first} and labels that are {found.second} both have the value {found.value:.6g}, "
         f"yet mixed in shares {found.weight:.6g} and {1 - found.weight:.6g} they have {found.mixture_value:.6g}. So a predictor "
@@ -107,7 +107,7 @@ def _example(found: Certificate) -> str:
     )
 
 
-def refuted(continuous: Claim, certificate: Certificate | None) -> dict[str, Claim]:
+def refuted(continuous: Claim, certificate: Counterexample | None) -> dict[str, Claim]:
     """Claims when level sets are known not to be convex; the rest follows without continuity."""
     return {
         "identifiable": Claim(False, "the mean of an identification function is linear in the law, so its zero sets are convex"),

@@ -7,7 +7,7 @@ import pytest
 
 from multivalid.errors import InputError
 from multivalid.properties import CVaR, Law, Mean, Variance
-from multivalid.scope import Certificate, bernoulli_certificate, certify, scope
+from multivalid.scope import Counterexample, bernoulli_certificate, certify, scope
 
 COIN = certify(Variance(), Law.point(0), Law.point(1))
 
@@ -45,12 +45,12 @@ def test_verify_recomputes():
     assert not COIN.verify(Mean())
     for change in ({"value": 0.1}, {"mixture_value": 0.3}, {"weight": 0.4}, {"first": Law.of([0, 1])}):
         fields = {name: getattr(COIN, name) for name in ("first", "second", "weight", "value", "mixture_value", "functional")}
-        assert not Certificate(**(fields | change)).verify()
+        assert not Counterexample(**(fields | change)).verify()
     assert not COIN.verify(lambda values, weights: "text")
 
 
 def test_json_round_trip():
-    again = Certificate.from_json(COIN.to_json())
+    again = Counterexample.from_json(COIN.to_json())
     assert again == COIN
     assert again.verify()
     data = json.loads(COIN.to_json())
@@ -64,8 +64,8 @@ def test_json_of_a_users_function_needs_the_function():
 
     text = scope(spread).certificate.to_json()
     with pytest.raises(InputError, match=r"functional= is needed.*spread"):
-        Certificate.from_json(text)
-    assert Certificate.from_json(text, spread).verify()
+        Counterexample.from_json(text)
+    assert Counterexample.from_json(text, spread).verify()
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_json_of_a_users_function_needs_the_function():
 )
 def test_damaged_json_is_an_input_error(text):
     with pytest.raises(InputError):
-        Certificate.from_json(text)
+        Counterexample.from_json(text)
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
