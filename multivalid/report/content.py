@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import platform
 from collections.abc import Mapping
@@ -10,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from multivalid.report import figures, words
-from multivalid.report.readings import reading_of
 from multivalid.report.sources import Audited, Story
 
 KIND, VERSION = "multivalid.report", 1
@@ -99,25 +99,20 @@ def _certificate(story: Story) -> dict[str, Any]:
 
 def scope_verdict(prop: Any) -> dict[str, Any]:
     """Whether the property can be calibrated at all, and on what that rests."""
-    from multivalid import scope
+    from multivalid.scope.decide import scope
 
-    judge = getattr(scope, "scope", None)
-    if judge is None:
-        return words.scope_of_identified(prop)
-    verdict = judge(prop)
+    verdict = scope(prop)
     return {
         "status": verdict.status,
         "reason": verdict.reason,
         "hypotheses": list(verdict.hypotheses),
-        "cite": [verdict.cite] if isinstance(verdict.cite, str) else list(verdict.cite),
+        "cite": list(verdict.cite),
     }
 
 
 def _settings(story: Story) -> dict[str, Any]:
-    import multivalid
-
     made: dict[str, Any] = {
-        "multivalid": multivalid.__version__,
+        "multivalid": importlib.import_module("multivalid").__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "property": story.prop.spec or repr(story.prop),
@@ -131,11 +126,6 @@ def _settings(story: Story) -> dict[str, Any]:
         made["rows"] = int(story.first.table["rows"][0])
         made["groups"] = [str(name) for name in story.first.table["name"]]
     return made
-
-
-def average_name(prop: Any) -> str:
-    """What the average of a group is called."""
-    return reading_of(prop).name
 
 
 def plain(value: Any) -> Any:

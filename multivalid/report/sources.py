@@ -76,4 +76,4 @@ class Story:
     @property
     def last(self) -> Audited | None:
         """The audit of the predictions as they are now."""
-        return next(reversed(self.audits.values()), None) if self.audits else None
+        return list(self.audits.values())[-1] if self.audits else None

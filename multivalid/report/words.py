@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from multivalid.properties import EventProbability, Mean, Property, Quantile
-from multivalid.report.readings import reading_of
 from multivalid.report.sources import Audited, Certified, Story
 
 LEVEL = 0.05
@@ -91,16 +90,6 @@ def certificate(found: Certified) -> list[str]:
     """The certificate in words, a line each."""
     opening = MEANING.get(found.status)
     return [*([opening] if opening else []), *(line for line in found.summary().splitlines() if line.strip())]
-
-
-def scope_of_identified(prop: Property) -> dict[str, Any]:
-    """The verdict for a property that carries its own identification and score: such a property can be calibrated alone."""
-    return {
-        "status": "alone",
-        "reason": f"{prop!r} has an identification function and a score, so it can be calibrated on its own.",
-        "hypotheses": [],
-        "cite": [],
-    }
 
 
 def change_text(first: float, last: float) -> str:
