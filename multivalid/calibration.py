@@ -124,7 +124,7 @@ class Calibration:
         data: Any = None,
         groups: Any = None,
         sample_weight: Any = None,
-        title: str = "Predictions before and after calibration",
+        title: str | None = None,
     ) -> Path:
         """Write a page that compares the model's own predictions with the calibrated ones, and its numbers beside it as JSON.
 
@@ -155,12 +155,13 @@ class Calibration:
             weights = validate.weights(select.resolve(sample_weight, frame, "sample_weight"), labels.size)
             membership = select.membership_of(self.groups, data=data, groups=groups, rows=labels.size)
             rows = select.Rows(labels, predictions, weights, self.groups, membership, frame)
-        audits = {}
-        if rows is not None:
-            after = replace(rows, predictions=self.predictor.predict(rows.predictions, rows.membership))
-            audits = {"before": audit_rows(rows, self.property), "after": audit_rows(after, self.property)}
         settings = {"mode": self.certificate.mode, "levels of the model": len(self.grid), "patches": len(self.patches)}
-        return write(Story(self.property, title, audits, self.certificate, self.groups.notes, settings), path)
+        if rows is None:
+            heading = title or "A calibration and what it guarantees"
+            return write(Story(self.property, heading, {}, self.certificate, self.groups.notes, settings), path)
+        calibrated = replace(rows, predictions=self.predictor.predict(rows.predictions, rows.membership))
+        before, after = audit_rows(rows, self.property), audit_rows(calibrated, self.property)
+        return after.report(path, before=before, certificate=self.certificate, title=title, settings=settings)
 
     def plot_potential(self, *, ax: Any = None) -> Any:
         """The mean score after each update, on a matplotlib axis; returns the axis."""

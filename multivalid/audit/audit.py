@@ -23,7 +23,10 @@ from multivalid.properties import Property, parse
 from multivalid.properties.base import Array
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
+
+    from multivalid.report.sources import Certified
 
 MAX_LEVELS_AS_GIVEN = 64  # predictions with at most this many distinct values are audited value by value
 DEFAULT_LEVELS = 20
@@ -106,8 +109,29 @@ class Audit:
             digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
 
-    def report(self, path: str | os.PathLike[str], *, title: str = "Audit of predictions for every group") -> Path:
-        """Write one self-contained HTML page, and its numbers beside it as JSON (only these when `path` ends in .json).
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        before: Audit | None = None,
+        certificate: Certified | None = None,
+        title: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Path:
+        """Write one self-contained HTML page, and its numbers beside it as JSON.
+
+        Parameters
+        ----------
+        path : path
+            Ends in .html (page and JSON) or in .json (JSON only).
+        before : Audit, optional
+            Of other predictions for the same rows and groups, to compare with.
+        certificate : Certificate, optional
+            Of the calibration that made the predictions.
+        title : str, optional
+            Heading of the page.
+        settings : mapping, optional
+            What else a reader needs to repeat the numbers: file names, model versions.
 
         Examples
         --------
@@ -119,9 +143,9 @@ class Audit:
         ['report.html', 'report.json']
         """
         from multivalid.report.page import write
-        from multivalid.report.sources import Story
+        from multivalid.report.sources import story
 
-        return write(Story(self.property, title, {"now": self}, notes=self.groups.notes), path)
+        return write(story(self, before, certificate, title, self.groups.notes, settings or {}), path)
 
     def plot_reliability(self, group: str | None = None, *, ax: Any = None, **style: Any) -> Any:
         """Observed against predicted for a group (the worst when None) with a 95 % band, on a matplotlib axis; returns the axis."""

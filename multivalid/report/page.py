@@ -67,11 +67,11 @@ def need(module: str, purpose: str) -> Any:
         ) from None
 
 
-def _shown(value: float | None) -> str:
-    return "–" if value is None else number(value)
+def _shown(value: float | None, full: bool = False) -> str:
+    return "–" if value is None else number(value, full=full)
 
 
-def _percent(value: float | None) -> str:
+def _percent(value: float | None, full: bool = False) -> str:
     return "–" if value is None else f"{100 * value:.1f} %"
 
 

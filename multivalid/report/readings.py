@@ -44,8 +44,8 @@ def reading_of(prop: Property) -> Reading:
     Examples
     --------
     >>> from multivalid import Expectile, Quantile
-    >>> reading_of(Quantile(0.9)).value(12.0, -0.08).round(2)
-    array(0.82)
+    >>> reading_of(Quantile(0.9)).value([12.0], [-0.08]).round(2)
+    array([0.82])
     >>> reading_of(Expectile(0.8)).axis
     'mean V (0 is right)'
     """

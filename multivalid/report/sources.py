@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.properties import Property
 
@@ -77,3 +78,21 @@ class Story:
     def last(self) -> Audited | None:
         """The audit of the predictions as they are now."""
         return list(self.audits.values())[-1] if self.audits else None
+
+
+def story(
+    now: Audited,
+    before: Audited | None,
+    certificate: Certified | None,
+    title: str | None,
+    notes: Sequence[str],
+    settings: Mapping[str, Any],
+) -> Story:
+    """What an audit tells, alone or beside an earlier one of the same rows and groups."""
+    if before is None:
+        return Story(now.property, title or "Audit of predictions for every group", {"now": now}, certificate, notes, settings)
+    same = list(before.table["name"]) == list(now.table["name"]) and list(before.table["rows"]) == list(now.table["rows"])
+    if not same or before.property != now.property:
+        raise InputError("before must be an audit of the same property for the same groups and rows.")
+    audits = {"before": before, "after": now}
+    return Story(now.property, title or "Predictions before and after calibration", audits, certificate, notes, settings)

@@ -104,13 +104,15 @@ def change_text(first: float, last: float) -> str:
     return f"{abs(100 * share):.0f} % {'higher' if share > 0 else 'lower'}"
 
 
-def number(value: float) -> str:
-    """Three digits that count; the demo, the page and the summary all print numbers so.
+def number(value: float, full: bool = False) -> str:
+    """Three digits that count, trailing zeros kept when `full`; the demo and the page both print numbers so.
 
     Examples
     --------
     >>> [number(v) for v in (0.000123456, 12.3456, 12345.6, 0.0, -0.5)]
     ['0.000123', '12.3', '12,346', '0', '−0.5']
+    >>> number(0.5, full=True), number(128.0, full=True)
+    ('0.500', '128')
     """
     if not np.isfinite(value):
         return "–"
@@ -121,6 +123,7 @@ def number(value: float) -> str:
         text = f"{size:,.0f}"
     elif size >= 1e-5:
         text = np.format_float_positional(float(f"{size:.3g}"), trim="-")
+        text = f"{float(text):#.3g}".rstrip(".") if full and size >= 1e-3 else text
     else:
         text = f"{size:.2e}"
     return f"−{text}" if value < 0 else text

@@ -170,3 +170,9 @@ def test_import_stays_light() -> None:
 )
 def test_readings(prop: mv.Property, target: float | None) -> None:
     assert reading_of(prop).target == target
+
+
+def test_before_must_be_of_the_same_rows(tmp_path: Path) -> None:
+    now, other = mv.audit([0, 1], [0.5, 0.5], groups=[]), mv.audit([0, 1, 1], [0.5, 0.5, 0.5], groups=[])
+    with pytest.raises(InputError, match="same groups and rows"):
+        now.report(tmp_path / "r.html", before=other)
