@@ -36,7 +36,9 @@ def main(rounds: int) -> None:
         for algorithm in ("B", "A"):
             learner = OnlineMulticalibrator(prop, 100, m=50, algorithm=algorithm, seed=1)
             parts = [run(learner, r, y) for r, y in zip(np.array_split(rows, 4), np.array_split(labels, 4), strict=True)]
-            print(f"{prop:14} {algorithm}: {np.mean(parts):5.1f} µs CPU per round; by quarter {' '.join(f'{p:.1f}' for p in parts)}")
+            print(
+                f"{prop:14} {algorithm}: {np.mean(parts):5.1f} µs CPU per round; by quarter {' '.join(f'{p:.1f}' for p in parts)}"
+            )
 
     learner = OnlineMulticalibrator("quantile:0.9", 100, m=50, seed=1)
     run(learner, rows[:2000], labels[:2000])

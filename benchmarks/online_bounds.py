@@ -52,7 +52,9 @@ def growth(seeds: int, share: float | None) -> None:
                     k2.append(learner.error() * total)
                 ratios.append(max(k2) / total ** (1 / 3))
             shown = " ".join(f"{r:.2f}" for r in ratios)
-            print(f"{spec:14} {kind:9} m share {share or 'L^(2/3)'}: worst K2 / T^(1/3) at T = 1000, 4000, 16000: {shown}", flush=True)
+            print(
+                f"{spec:14} {kind:9} m share {share or 'L^(2/3)'}: worst K2 / T^(1/3) at T = 1000, 4000, 16000: {shown}", flush=True
+            )
 
 
 if __name__ == "__main__":

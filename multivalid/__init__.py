@@ -4,6 +4,9 @@
 of the label distribution that can be calibrated: means, quantiles, expectiles, a property of your own.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from multivalid.audit.audit import Audit, audit
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.theorem import recalibrate
@@ -69,6 +72,9 @@ from multivalid.properties import (
 )
 from multivalid.scope import Counterexample, Verdict, scope
 
+if TYPE_CHECKING:
+    from multivalid.online import OnlineMulticalibrator
+
 __version__ = "0.1.0"
 __all__ = [
     "Audit",
@@ -111,6 +117,7 @@ __all__ = [
     "Mode",
     "Moment",
     "MultivalidError",
+    "OnlineMulticalibrator",
     "Pair",
     "Property",
     "ProportionalHazard",
@@ -140,3 +147,15 @@ __all__ = [
     "register",
     "scope",
 ]
+
+
+_LATE = {"estimators": "multivalid.estimators", "online": "multivalid.online"}
+
+
+def __getattr__(name: str) -> Any:
+    """`estimators` and the online learner on first use: most uses do without them, and scikit-learn takes a second to import."""
+    if name in _LATE:
+        return import_module(_LATE[name])
+    if name == "OnlineMulticalibrator":
+        return import_module("multivalid.online").OnlineMulticalibrator
+    raise AttributeError(f"module 'multivalid' has no attribute {name!r}")

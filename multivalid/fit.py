@@ -13,6 +13,7 @@ from multivalid.atoms import select
 from multivalid.atoms.select import Rows
 from multivalid.batch import theorem
 from multivalid.batch.algorithm import Progress
+from multivalid.batch.plan import make_plan
 from multivalid.batch.predictor import LevelPredictor
 from multivalid.calibration import Calibration
 from multivalid.errors import InputError
@@ -94,20 +95,22 @@ def multicalibrate(
     prop = parse(property)
     if mode not in MODES:
         raise InputError(f"mode must be one of {', '.join(MODES)}, got {mode!r}.")
+    if grid is not None and not isinstance(grid, Grid):
+        raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
     if max_updates is not None:
         validate.count(max_updates, "max_updates", 0)
     rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight)
     prop.check_labels(rows.labels)
     fitting, held = split(rows, holdout, random_state)
     report = _reporter(progress)
-    if mode == "practical":
-        goal = practical.Goal(m, grid, alpha, max_updates)
-        # The products are small: threads would spin more than they compute.
-        with threadpool_limits(1, user_api="blas"):
+    # The products are small: threads would spin more than they compute.
+    with threadpool_limits(1, user_api="blas"):
+        if mode == "practical":
+            goal = practical.Goal(m, grid, alpha, max_updates)
             done = practical.fit(fitting, prop, goal, held=held, progress=report, random_state=random_state)
-        return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels, held or fitting)
-    plan = theorem.plan(fitting, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
-    made = theorem.fit(fitting, prop, plan, held=held, max_updates=max_updates, progress=report)
+            return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels, held or fitting)
+        plan = make_plan(fitting, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
+        made = theorem.fit(fitting, prop, plan, held=held, max_updates=max_updates, progress=report)
     return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels, held or fitting)
 
 

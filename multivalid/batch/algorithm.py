@@ -18,19 +18,12 @@ from typing import NamedTuple
 import numpy as np
 
 from multivalid.batch.rules import Rule, violation
-from multivalid.batch.state import State
+from multivalid.batch.state import Patch as Patch
+from multivalid.batch.state import State, Target
 from multivalid.properties.base import Array
 
 Progress = Callable[[int, float, float], None]
 REPORT_EVERY = 50
-
-
-class Patch(NamedTuple):
-    """Rows of `group` that stand at level `source` move to level `target`."""
-
-    group: int
-    source: int
-    target: int
 
 
 class Blocked(NamedTuple):
@@ -63,7 +56,8 @@ class Trace:
 def run(state: State, rule: Rule, *, max_updates: int | None = None, progress: Progress | None = None) -> Trace:
     """Apply `rule` to `state` until it is satisfied, every violating cell is blocked, or the budget is used up.
 
-    Ctrl-C ends the run early: what is done stays done, and the status says `budget`.
+    Ctrl-C ends the run early: what is done stays done, and the status says `budget`. The status `blocked` says that blocked cells are
+    all that is left; whether the goal is met nevertheless is for the caller to judge.
     """
     trace = Trace(potential=[state.potential()])
     queue = _Queue(state, rule)
@@ -76,33 +70,46 @@ def run(state: State, rule: Rule, *, max_updates: int | None = None, progress: P
                 if not queue.reset():
                     break
                 continue
-            if max_updates is not None and len(trace.patches) >= max_updates:
+            cell = state.cell(level, group)
+            trace.steepest = max(trace.steepest, _slopes(state, cell.identify)[0])
+            to = rule.destination(cell, level)
+            if to is None:
+                queue.block(level, group)
+            elif max_updates is not None and len(trace.patches) >= max_updates:
                 trace.status = "budget"
                 break
-            _visit(state, rule, queue, trace, level, group)
-            if progress and len(trace.patches) % REPORT_EVERY == 0:
-                progress(
-                    len(trace.patches), float(violation(state.mass, state.identification).sum(axis=0).max()), trace.potential[-1]
-                )
+            else:
+                _update(state, queue, trace, cell, Patch(group, level, to))
+                if progress and len(trace.patches) % REPORT_EVERY == 0:
+                    _report(progress, state, trace)
+        if progress:
+            _report(progress, state, trace)
     except KeyboardInterrupt:
         trace.status = "budget"
-    trace.blocked = _blocked(state, queue)
+        _roll_back(state, trace)
+    trace.blocked = _blocked(state, rule, queue)
     if trace.status == "converged" and trace.blocked and not rule.satisfied(state.mass, state.identification):
         trace.status = "blocked"
     return trace
 
 
-def _visit(state: State, rule: Rule, queue: _Queue, trace: Trace, level: int, group: int) -> None:
-    cell = state.cell(level, group)
-    trace.steepest = max(trace.steepest, _slopes(state, cell.identify)[0])
-    to = rule.destination(cell, level)
-    if to is None:
-        queue.block(level, group)
-        return
-    state.move(cell, level, to)
-    trace.patches.append(Patch(group, level, to))
-    trace.potential.append(trace.potential[-1] - cell.weight * float(cell.score[level] - cell.score[to]))
-    queue.changed(level, to)
+def _update(state: State, queue: _Queue, trace: Trace, cell: Target, patch: Patch) -> None:
+    state.move(cell, patch.source, patch.target)
+    trace.patches.append(patch)
+    trace.potential.append(trace.potential[-1] - cell.weight * float(cell.score[patch.source] - cell.score[patch.target]))
+    queue.changed([patch.source, patch.target])
+
+
+def _report(progress: Progress, state: State, trace: Trace) -> None:
+    worst = float(violation(state.mass, state.identification).sum(axis=0).max())
+    progress(len(trace.patches), worst, trace.potential[-1])
+
+
+def _roll_back(state: State, trace: Trace) -> None:
+    """After an interruption, which may fall between any two statements: keep the updates that were recorded in full."""
+    done = min(len(trace.patches), len(trace.potential) - 1)
+    del trace.patches[done:], trace.potential[done + 1 :]
+    state.replay(trace.patches)
 
 
 class _Queue:
@@ -113,13 +120,13 @@ class _Queue:
         self.blocked = np.zeros(state.mass.shape, dtype=bool)
         self.priority = np.empty(state.mass.shape)
         self.best = np.empty(len(state.grid))
-        self._update(range(len(state.grid)))
+        self._update(slice(None))
 
-    def _update(self, levels: range | tuple[int, ...]) -> None:
-        for j in levels:
-            row = self.rule.priority(self.state.mass[j], self.state.identification[j])
-            self.priority[j] = np.where(self.blocked[j], -1.0, row)
-            self.best[j] = self.priority[j].max()
+    def _update(self, levels: slice | list[int]) -> None:
+        rows = self.rule.priority(self.state.mass[levels], self.state.identification[levels])
+        rows[self.blocked[levels]] = -1.0
+        self.priority[levels] = rows
+        self.best[levels] = rows.max(axis=1)
 
     def first(self) -> tuple[int, int]:
         """The most urgent cell; (-1, -1) when there is none."""
@@ -128,29 +135,32 @@ class _Queue:
 
     def block(self, level: int, group: int) -> None:
         self.blocked[level, group] = True
-        self._update((level,))
+        self.priority[level, group] = -1.0
+        self.best[level] = self.priority[level].max()
 
-    def changed(self, *levels: int) -> None:
+    def changed(self, levels: list[int]) -> None:
         """Cells of these levels hold other rows now: whatever blocked them is gone."""
-        self.blocked[list(levels)] = False
+        self.blocked[levels] = False
         self._update(levels)
 
     def reset(self) -> bool:
         """After the table was made anew: is anything left to do?"""
-        self._update(range(len(self.state.grid)))
+        self._update(slice(None))
         return self.first()[0] >= 0 and not self.rule.satisfied(self.state.mass, self.state.identification)
 
 
 def _slopes(state: State, identify: Array) -> tuple[float, float]:
     """The largest slope and the largest step of V between neighbouring levels."""
-    steps = np.diff(identify)
-    return (float((steps / np.diff(state.grid.points)).max()), float(steps.max())) if steps.size else (0.0, 0.0)
+    steps = identify[1:] - identify[:-1]
+    return (float((steps * state.steepness).max()), float(steps.max())) if steps.size else (0.0, 0.0)
 
 
-def _blocked(state: State, queue: _Queue) -> list[Blocked]:
+def _blocked(state: State, rule: Rule, queue: _Queue) -> list[Blocked]:
+    """Cells that violate the goal and that no level improves, as things stand now."""
     found = []
-    for level, group in np.argwhere(queue.blocked):
+    for level, group in np.argwhere(queue.blocked & (rule.priority(state.mass, state.identification) > 0)):
         cell = state.cell(int(level), int(group))
-        slope, jump = _slopes(state, cell.identify)
-        found.append(Blocked(int(group), int(level), cell.weight, float(cell.identify[level]), slope, jump))
+        if rule.destination(cell, int(level)) is None:
+            slope, jump = _slopes(state, cell.identify)
+            found.append(Blocked(int(group), int(level), cell.weight, float(cell.identify[level]), slope, jump))
     return found

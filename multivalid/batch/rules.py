@@ -30,8 +30,7 @@ class Rule(Protocol):
 
 def violation(mass: Array, identification: Array) -> Array:
     """p·v² of each cell, 0 where it is empty."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(mass > 0, identification**2 / mass, 0.0)
+    return np.divide(identification * identification, mass, out=np.zeros_like(mass), where=mass > 0)
 
 
 def nearest_minimum(values: Array, level: int, scale: float) -> int:
@@ -86,5 +85,7 @@ class PrintedRule:
     def destination(self, cell: Target, level: int) -> int | None:
         size = np.abs(cell.identify)
         ties = size <= size.min() + 1e-12 * size.max()
-        to = nearest_minimum(np.where(ties, cell.score, np.inf), level, float(np.ptp(cell.score)))
-        return to if to != level and cell.score[to] < cell.score[level] else None
+        spread = float(np.ptp(cell.score))
+        to = nearest_minimum(np.where(ties, cell.score, np.inf), level, spread)
+        # A drop that rounding could have made does not count: a loop of such drops need not end.
+        return to if to != level and cell.score[level] - cell.score[to] > 1e-12 * spread else None

@@ -48,9 +48,7 @@ def learn_many(learner: OnlineMulticalibrator, data: Any, y: Any, weight: Any) -
         learner._apply(play, label, w)
 
 
-def replay(
-    learner: OnlineMulticalibrator, data: Any, y: Any, *, base: Any, weight: Any, time: str | None, progress: bool
-) -> Array:
+def replay(learner: OnlineMulticalibrator, data: Any, y: Any, *, base: Any, weight: Any, time: str | None, progress: bool) -> Array:
     """Each row predicted, then learned; predictions come back in the order of `data`."""
     size = _length(data)
     labels, weights = _outcomes(learner, data, y, weight, size)

@@ -18,7 +18,9 @@ def label(value: float, labels: tuple[float, float]) -> float:
     """An outcome inside the label range; a boolean counts as 0 or 1."""
     y = value if type(value) is float else float(value) if isinstance(value, (bool, np.bool_)) else validate.real(value, "y")
     if not labels[0] <= y <= labels[1]:  # also true for NaN
-        raise InputError(f"y must lie in labels=({labels[0]:g}, {labels[1]:g}), got {value!r}; make the learner with a wider range.")
+        raise InputError(
+            f"y must lie in labels=({labels[0]:g}, {labels[1]:g}), got {value!r}; make the learner with a wider range."
+        )
     return y
 
 

@@ -26,7 +26,9 @@ class Draws:
     """
 
     def __init__(self, seed: int | None = None, used: int = 0) -> None:
-        self.seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> 1) if seed is None else validate.count(seed, "seed", 0)
+        self.seed = (
+            int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> 1) if seed is None else validate.count(seed, "seed", 0)
+        )
         self.rewind(used)
 
     def rewind(self, used: int) -> None:

@@ -78,7 +78,9 @@ class DurableMulticalibrator(OnlineMulticalibrator):
 
     def history(self) -> Iterator[tuple[Any, ...]]:
         """(id, packed groups, level, told, y, weight) of every round that was not forgotten, in the order asked."""
-        yield from self._connection().execute("SELECT id, groups, level, told, y, weight FROM rounds WHERE forgotten = 0 ORDER BY id")
+        yield from self._connection().execute(
+            "SELECT id, groups, level, told, y, weight FROM rounds WHERE forgotten = 0 ORDER BY id"
+        )
 
     def close(self) -> None:
         """Take a snapshot, close the file, let another writer in. Closing twice does no harm."""
@@ -173,7 +175,9 @@ class DurableMulticalibrator(OnlineMulticalibrator):
             self._apply(Play(self._unpack(blob), level, guess, seen), y, weight)
             self._told = told
         waiting = "SELECT id, groups, level, guess, seen FROM rounds WHERE told IS NULL AND forgotten = 0 ORDER BY id"
-        self._open = {number: Play(self._unpack(blob), level, guess, seen) for number, blob, level, guess, seen in db.execute(waiting)}
+        self._open = {
+            number: Play(self._unpack(blob), level, guess, seen) for number, blob, level, guess, seen in db.execute(waiting)
+        }
         self._next = db.execute("SELECT COALESCE(MAX(id) + 1, 0) FROM rounds").fetchone()[0]
         # Every event stores how many random numbers had been used; they only grow. Ends of both orders hold the latest.
         last = "SELECT draws FROM rounds WHERE id = (SELECT MAX(id) FROM rounds) OR told = (SELECT MAX(told) FROM rounds)"
@@ -295,4 +299,6 @@ def _compare(path: Path, stored: Setup, given: Setup | None, stored_seed: int, s
     if seed is not None and seed != stored_seed:
         differing.append(f"seed ({stored_seed} in the file, {seed} now)")
     if differing:
-        raise ModelFileError(f"{path} was made with other settings: {'; '.join(differing)}. Open it without settings, or use another file.")
+        raise ModelFileError(
+            f"{path} was made with other settings: {'; '.join(differing)}. Open it without settings, or use another file."
+        )

@@ -231,7 +231,9 @@ class OnlineMulticalibrator:
         save(self, path)
 
     @classmethod
-    def open(cls, path: str | Path, property: Property | str | None = None, groups: Any = None, **options: Any) -> DurableMulticalibrator:
+    def open(
+        cls, path: str | Path, property: Property | str | None = None, groups: Any = None, **options: Any
+    ) -> DurableMulticalibrator:
         """A learner that keeps every round in the SQLite file `path`; see `multivalid.online.durable`."""
         from multivalid.online.durable import open_durable
 

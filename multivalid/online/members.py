@@ -61,7 +61,9 @@ class BooleanRows:
 
     def _booleans(self, x: Any, shape: tuple[int | None, ...]) -> Bits:
         if isinstance(x, Mapping):
-            raise InputError(f"x must be {self.count} booleans because groups={self.count}; a dict needs groups given as predicates.")
+            raise InputError(
+                f"x must be {self.count} booleans because groups={self.count}; a dict needs groups given as predicates."
+            )
         try:
             array = x if isinstance(x, np.ndarray) else np.asarray(x)
         except ValueError as error:
@@ -132,4 +134,6 @@ def eager(data: Any) -> Any:
     try:
         return nw.from_native(data, eager_only=True)
     except TypeError:
-        raise InputError(f"data must be an eager frame (pandas, polars, pyarrow) or a list of dicts, got {type(data).__name__}.") from None
+        raise InputError(
+            f"data must be an eager frame (pandas, polars, pyarrow) or a list of dicts, got {type(data).__name__}."
+        ) from None

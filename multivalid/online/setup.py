@@ -152,7 +152,9 @@ def make_setup(
         make = Grid.uniform if facts.lipschitz is not None else Grid.closed
         grid = make(facts.range.lo, facts.range.hi, m)
     elif not isinstance(grid, Grid) or len(grid) < 2 or not (facts.range.lo <= grid.lo and grid.hi <= facts.range.hi):
-        raise InputError(f"grid must be a Grid of two points or more inside [{facts.range.lo:g}, {facts.range.hi:g}], got {grid!r}.")
+        raise InputError(
+            f"grid must be a Grid of two points or more inside [{facts.range.lo:g}, {facts.range.hi:g}], got {grid!r}."
+        )
     elif m is not None and m != len(grid):
         raise InputError(f"m={m} and a grid of {len(grid)} points contradict each other; give one of them.")
     else:

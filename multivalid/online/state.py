@@ -80,7 +80,9 @@ def from_json(data: Any) -> OnlineMulticalibrator:
     if not isinstance(data, dict) or data.get("kind") != KIND:
         raise ModelFileError(f"this is not a saved online learner: its kind is not {KIND!r}.")
     if data.get("version") != VERSION:
-        raise ModelFileError(f"the learner was saved in version {data.get('version')!r} of the format; this library reads {VERSION}.")
+        raise ModelFileError(
+            f"the learner was saved in version {data.get('version')!r} of the format; this library reads {VERSION}."
+        )
     learner = OnlineMulticalibrator.__new__(OnlineMulticalibrator)
     try:
         learner._prepare(Setup.from_json(data["setup"]), Draws(data["seed"]))

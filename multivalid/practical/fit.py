@@ -15,7 +15,8 @@ from multivalid.atoms.select import Rows
 from multivalid.audit.statistics import CellStatistics
 from multivalid.batch.algorithm import Blocked, Progress
 from multivalid.batch.certificate import Certificate
-from multivalid.batch.theorem import judged, label_facts
+from multivalid.batch.plan import label_facts
+from multivalid.batch.theorem import judged
 from multivalid.grid import Grid
 from multivalid.practical import accept, newton, start
 from multivalid.practical.accept import Candidate
@@ -186,7 +187,7 @@ def _certify(
     alpha = goal.alpha if goal.alpha is not None else float((cells.mass * limit**2 * cells.steady).sum(axis=0).max())
     spent = goal.max_updates is not None and len(predictor.patches) >= goal.max_updates
     status = "converged" if error <= alpha else ("budget" if spent else "blocked")
-    facts = label_facts(prop, rows.labels)
+    facts = label_facts(prop, rows.labels, rows.weights)
     best = prop.score(prop.solve_points(rows.labels), rows.labels)
     heading = "Already multicalibrated as far as held-out rows can tell: nothing done." if untouched else ""
     return Certificate(

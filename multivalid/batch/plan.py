@@ -1,0 +1,135 @@
+"""Before the first update: levels, threshold and rule of a run, from what is asked and what is known of the labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, sqrt
+
+import numpy as np
+
+from multivalid import validate
+from multivalid.atoms.response import Response, response
+from multivalid.atoms.select import Rows
+from multivalid.atoms.table import totals
+from multivalid.batch.rules import PrintedRule, Rule, TheoremRule
+from multivalid.errors import InputError
+from multivalid.grid import Grid
+from multivalid.properties import Property
+from multivalid.properties.base import Array, Facts
+
+DEFAULT_LEVELS = 20
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The numbers a run is made with."""
+
+    mode: str
+    grid: Grid
+    rule: Rule
+    alpha: float
+    lipschitz: float
+    drop_bound: float
+
+
+def label_facts(prop: Property, labels: Array, weights: Array | None = None) -> Facts:
+    """Facts for the unit interval where labels lie in it, else for the interval they span; rows of weight 0 do not count."""
+    used = labels if weights is None else labels[weights > 0]
+    lo, hi = float(used.min()), float(used.max())
+    if lo >= 0 and hi <= 1:
+        lo, hi = 0.0, 1.0
+    elif lo == hi:
+        lo, hi = lo - 0.5, hi + 0.5
+    domain = prop.label_domain
+    return prop.facts(max(lo, domain.lo), min(hi, domain.hi))
+
+
+def label_bound(prop: Property, grid: Grid, labels: Array, weights: Array) -> float:
+    """C, a bound on |V|: as the property states it, and larger where a grid of the user's own reaches beyond the property's range."""
+    ends = grid.points[[0, -1], None]  # V is monotone in the prediction, so |V| is largest at an end
+    return max(label_facts(prop, labels, weights).bound, float(np.abs(prop.identify(ends, labels)).max()))
+
+
+def make_plan(
+    rows: Rows, prop: Property, *, mode: str, grid: Grid | None, m: int | None, alpha: float | None, lipschitz: float | None
+) -> Plan:
+    """Settle grid, threshold and rule for `mode` "theorem" or "paper"."""
+    facts = label_facts(prop, rows.labels, rows.weights)
+    m = None if m is None else validate.count(m, "m")
+    alpha = None if alpha is None else validate.positive(alpha, "alpha")
+    known = facts.lipschitz if lipschitz is None else validate.positive(lipschitz, "lipschitz")
+    if grid is None:
+        levels = m or _levels_for(alpha, known, facts.range.length)
+        lo, hi = facts.range
+        grid = Grid.paper(levels, lo, hi) if mode == "paper" else Grid.uniform(lo, hi, levels)
+    else:
+        _check_grid(grid, m, rows, prop)
+    steep = known if known is not None else population_slope(rows, prop, grid, facts)
+    return _printed(grid, steep, alpha) if mode == "paper" else _theorem(grid, steep, alpha)
+
+
+def _theorem(grid: Grid, lipschitz: float, alpha: float | None) -> Plan:
+    # The theorem asks that V be within Lg of zero at the outermost levels too, so their distance to the ends counts as a gap.
+    gap = max(grid.gap, grid.edge)
+    step = 4 * lipschitz**2 * gap**2
+    if alpha is None:
+        alpha = 2 * step
+    threshold = (alpha - step) / len(grid)
+    if threshold <= 0:
+        enough = ceil(len(grid) * sqrt(2 * step / alpha) * (1 - 1e-12))  # the hair keeps a whole number whole
+        raise InputError(
+            f"alpha={alpha:g} is out of reach of a grid with gap {gap:g} and L={lipschitz:g}: levels alone cost "
+            f"4L²g² = {step:g}; take alpha above that, or at least m = {enough} levels."
+        )
+    least = threshold / (4 * lipschitz)
+    return Plan("theorem", grid, TheoremRule(threshold, 2 * lipschitz * gap, least), alpha, lipschitz, least)
+
+
+def _printed(grid: Grid, lipschitz: float, alpha: float | None) -> Plan:
+    m, span = len(grid), grid.hi - grid.lo
+    asked = 4 * lipschitz**2 * span**2 / m if alpha is None else alpha
+    # The printed proof turns a violation of α/m into a drop of α/(2Lm) − L/m² (lengths in units of the range), 1/m being the
+    # farthest that the zero of V can be from a level; on a grid that the user made it can be farther.
+    far = max(span / m, grid.gap, grid.edge)
+    drop = asked / (2 * lipschitz * m) - lipschitz * far**2
+    return Plan("paper", grid, PrintedRule(asked), asked, lipschitz, drop)
+
+
+def _levels_for(alpha: float | None, lipschitz: float | None, span: float) -> int:
+    if alpha is None or lipschitz is None:
+        return DEFAULT_LEVELS
+    return max(1, ceil(lipschitz * span * sqrt(8 / alpha) * (1 - 1e-12)))
+
+
+def _check_grid(grid: Grid, m: int | None, rows: Rows, prop: Property) -> None:
+    if not isinstance(grid, Grid):
+        raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
+    if m is not None and m != len(grid):
+        raise InputError(f"m={m} contradicts grid, which has {len(grid)} points; give one of the two.")
+    used = rows.labels[rows.weights > 0]
+    lo, hi = prop.facts(float(used.min()), float(used.max())).range
+    slack = 1e-9 * (hi - lo)
+    if grid.lo > lo + slack or grid.hi < hi - slack:
+        raise InputError(
+            f"grid covers [{grid.lo:g}, {grid.hi:g}], but {prop!r} of these labels can be anywhere in [{lo:g}, {hi:g}]; "
+            f"use Grid.uniform({lo:g}, {hi:g}, m), or leave grid=None."
+        )
+    grid.check(rows.predictions)
+
+
+def population_slope(rows: Rows, prop: Property, grid: Grid, facts: Facts) -> float:
+    """L where single labels make V jump: the steepest rise of the population's mean V from one level to the next.
+
+    At the outermost levels V must be within L·gap of zero, so what it misses there counts as a rise too.
+    """
+    answer = response(prop, grid, rows.labels)
+    v = answer.on_grid(_label_sums(answer, rows.labels, rows.weights))[0] / rows.weights.sum()
+    if v.size < 2:
+        return 2 * facts.bound / max(grid.gap, grid.edge)
+    rise = float((np.diff(v) / np.diff(grid.points)).max())
+    return max(rise, float(v[0]) / grid.gap, -float(v[-1]) / grid.gap, 1e-12 * facts.bound / grid.gap)
+
+
+def _label_sums(answer: Response, labels: Array, weights: Array) -> Array:
+    bins, moments = answer.encode(labels)
+    return np.stack([totals(bins, weights * t, answer.bins) for t in moments.T], axis=1)

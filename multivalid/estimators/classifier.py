@@ -1,0 +1,135 @@
+"""A classifier whose probabilities are right on average for every group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from multivalid.errors import InputError
+from multivalid.estimators.meta import Multicalibrated
+from multivalid.properties import Mean, parse
+from multivalid.properties.base import Array
+
+
+class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: ignore[misc]
+    """Fit a classifier, then make its probabilities right on average for every group.
+
+    With two classes the probability of the second is calibrated; with more, each class against the rest, then made to sum to one.
+
+    Parameters
+    ----------
+    estimator : classifier with predict_proba, optional
+        The model underneath; `LogisticRegression` when not given. A `sklearn.frozen.FrozenEstimator` is taken as it is and
+        calibrated on all rows given to `fit`; any other is fitted on folds, and the probabilities for the rows left out are calibrated.
+    groups : list of items, function of X, or list or dict of functions, optional
+        For whom. Predicates, columns, `bins` and `cross` refer to the columns of X (x0, x1, … where X is an array); a function gets X
+        and returns booleans. The population is always a group.
+    property : "mean"
+        A probability is a mean; here so that both estimators take the same arguments.
+    cv : int, splitter or iterable of splits, optional
+        Folds, as elsewhere in scikit-learn; five stratified ones by default.
+    mode, m, alpha, lipschitz, max_updates
+        As in `multivalid.multicalibrate`.
+
+    Attributes
+    ----------
+    classes_ : array
+        The classes, sorted.
+    estimator_ : classifier
+        The model fitted on all rows.
+    calibrations_ : list of Calibration
+        One for two classes, else one per class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (4000, 2))
+    >>> chance = np.where(X[:, 1] > 0, 0.5 + 0.4 * X[:, 0], 0.5 - 0.4 * X[:, 0])
+    >>> y = rng.random(4000) < chance
+    >>> groups = ["x1 > 0 and x0 > 0", "x1 > 0 and x0 < 0", "x1 < 0 and x0 > 0"]
+    >>> model = MulticalibratedClassifier(groups=groups, mode="theorem", m=40).fit(X, y)
+    >>> model.predict([[0.9, 0.5], [0.9, -0.5]])
+    array([ True, False])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        groups: Any = None,
+        property: Any = "mean",
+        cv: Any = None,
+        mode: str = "practical",
+        m: int | None = None,
+        alpha: float | None = None,
+        lipschitz: float | None = None,
+        max_updates: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.groups = groups
+        self.property = property
+        self.cv = cv
+        self.mode = mode
+        self.m = m
+        self.alpha = alpha
+        self.lipschitz = lipschitz
+        self.max_updates = max_updates
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticalibratedClassifier:
+        """Fit the model and its calibrations; `sample_weight` counts in both."""
+        if parse(self.property) != Mean():
+            raise InputError(f"property must be 'mean' for a classifier: a probability is a mean; got {self.property!r}.")
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        X = self._checked(X, reset=True)
+        predictions, weights = self._fit_model(X, y, sample_weight)
+        self.calibrations_ = [
+            self._calibrate(X, (y == label).astype(np.float64), predictions[:, k], weights, "mean")
+            for k, label in enumerate(self.classes_)
+            if k or self.classes_.size > 2
+        ]
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """Calibrated probabilities of the classes, in the order of `classes_`."""
+        check_is_fitted(self)
+        X = self._checked(X)
+        raw = self._raw(self.estimator_, X)
+        columns = [
+            self._calibrated(calibration, X, raw[:, k - len(self.calibrations_)])
+            for k, calibration in enumerate(self.calibrations_)
+        ]
+        if len(columns) == 1:
+            return np.column_stack([1 - columns[0], columns[0]])
+        found = np.column_stack(columns) if columns else np.ones((raw.shape[0], 1))
+        total = found.sum(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            return np.where(total > 0, found / total, raw)  # no class likely at all: the model's own word
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class."""
+        most = np.argmax(self.predict_proba(X), axis=1)
+        return np.asarray(self.classes_[most])
+
+    def _model(self) -> Any:
+        return LogisticRegression() if self.estimator is None else self.estimator
+
+    def _stratify(self) -> bool:
+        return True
+
+    def _raw(self, model: Any, X: Any) -> Array:
+        if not hasattr(model, "predict_proba"):
+            raise InputError(f"estimator must have predict_proba, but {type(model).__name__} has not.")
+        found = model.predict_proba(X)
+        out = np.zeros((found.shape[0], self.classes_.size))
+        known = np.isin(model.classes_, self.classes_)  # a fold, or the rows given to a frozen model, may lack a class
+        out[:, np.searchsorted(self.classes_, model.classes_[known])] = found[:, known]
+        return out

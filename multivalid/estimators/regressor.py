@@ -1,0 +1,94 @@
+"""A regressor that is right on average for every group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.linear_model import Ridge
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
+
+from multivalid.estimators.meta import Multicalibrated
+from multivalid.properties.base import Array
+
+
+class MulticalibratedRegressor(RegressorMixin, Multicalibrated):  # type: ignore[misc]
+    """Fit a regressor, then make its predictions right on average for every group.
+
+    Parameters
+    ----------
+    estimator : regressor, optional
+        The model underneath; `Ridge` when not given. For a quantile or another property, one that predicts it. A
+        `sklearn.frozen.FrozenEstimator` is taken as it is and calibrated on all rows given to `fit`; any other is fitted on folds, and the
+        predictions for the rows left out are calibrated.
+    groups : list of items, function of X, or list or dict of functions, optional
+        For whom. Predicates, columns, `bins` and `cross` refer to the columns of X (x0, x1, … where X is an array); a function gets X
+        and returns booleans. The population is always a group.
+    property : Property or str
+        What is predicted.
+    cv : int, splitter or iterable of splits, optional
+        Folds, as elsewhere in scikit-learn; five by default.
+    mode, m, alpha, lipschitz, max_updates
+        As in `multivalid.multicalibrate`.
+
+    Attributes
+    ----------
+    estimator_ : regressor
+        The model fitted on all rows.
+    calibration_ : Calibration
+        Patches and certificate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (2000, 2))
+    >>> y = X[:, 0] + (X[:, 1] > 0.5)
+    >>> model = MulticalibratedRegressor(groups=["x1 > 0.5"], mode="theorem", m=50).fit(X, y)
+    >>> bool(model.score(X, y) > model.estimator_.score(X, y))
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        groups: Any = None,
+        property: Any = "mean",
+        cv: Any = None,
+        mode: str = "practical",
+        m: int | None = None,
+        alpha: float | None = None,
+        lipschitz: float | None = None,
+        max_updates: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.groups = groups
+        self.property = property
+        self.cv = cv
+        self.mode = mode
+        self.m = m
+        self.alpha = alpha
+        self.lipschitz = lipschitz
+        self.max_updates = max_updates
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticalibratedRegressor:
+        """Fit the model and its calibration; `sample_weight` counts in both."""
+        y = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y")
+        X = self._checked(X, reset=True)
+        predictions, weights = self._fit_model(X, y, sample_weight)
+        self.calibration_ = self._calibrate(X, y, predictions, weights, self.property)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Calibrated predictions."""
+        check_is_fitted(self)
+        X = self._checked(X)
+        return self._calibrated(self.calibration_, X, self._raw(self.estimator_, X))
+
+    def _model(self) -> Any:
+        return Ridge() if self.estimator is None else self.estimator
+
+    def _raw(self, model: Any, X: Any) -> Array:
+        return np.asarray(model.predict(X), dtype=np.float64)
