@@ -14,6 +14,7 @@ TAU = 0.9
 MODEL_MONTHS, FIT_MONTHS, CHECK_MONTHS = (1, 2), (3, 6), (7, 12)  # first and last month of each part
 QUEUE_HOURS = (1, 2, 3)
 FEATURES = ["queue", "hour"]
+NORMAL_TAIL = 1.7549833193248681  # mean of that law beyond it
 NORMAL = 1.2815515655446004  # 0.9-quantile of the standard normal law
 
 
@@ -58,3 +59,7 @@ class Limit:
     def predict(self, flights: Any) -> NDArray[np.float64]:
         """The limit of each flight, in minutes."""
         return np.asarray(self.mean.predict(flights[FEATURES]) + NORMAL * self.spread, dtype=np.float64)
+
+    def tail(self, flights: Any) -> NDArray[np.float64]:
+        """The mean delay of the latest tenth, by the same normal law."""
+        return np.asarray(self.mean.predict(flights[FEATURES]) + NORMAL_TAIL * self.spread, dtype=np.float64)
