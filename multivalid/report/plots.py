@@ -20,8 +20,7 @@ LINE = "#0068a8"
 
 def axis(ax: Any) -> Any:
     """The axis to draw on; a new one when none is given."""
-    pyplot = need("matplotlib.pyplot", "a figure")
-    return pyplot.subplots(layout="constrained")[1] if ax is None else ax
+    return need("matplotlib.pyplot", "a figure").subplots(layout="constrained")[1] if ax is None else ax
 
 
 def reliability(audit: Audited, group: str | None = None, *, ax: Any = None, label: str | None = None, color: str = LINE) -> Any:

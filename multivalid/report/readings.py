@@ -50,7 +50,7 @@ def reading_of(prop: Property) -> Reading:
     'mean V (0 is right)'
     """
     if isinstance(prop, Quantile):
-        return Reading("coverage", "share of outcomes at or below the prediction", prop.tau, percent=True)
+        return Reading("coverage", "coverage", prop.tau, percent=True)
     if isinstance(prop, EventProbability):
         return Reading("observed", "observed frequency", None, percent=True)
     if isinstance(prop, (Mean, Moment)):
