@@ -97,7 +97,8 @@ def main(rows: int) -> None:
             step, seconds, made = per_update(y, base, groups, prop)
             updates = made.certificate.updates
             slow = naive_seconds(made.property, y, base, groups, made.grid) * updates
-            line = f"{name}, {prop}: {updates} updates in {seconds:.2f} s, naive {slow:.0f} s: {slow / seconds:.0f} ×; {step * 1e6:.0f} µs per update"
+            line = f"{name}, {prop}: {updates} updates in {seconds:.2f} s, naive {slow:.0f} s: {slow / seconds:.0f} ×; "
+            line += f"{step * 1e6:.0f} µs per update"
             if make is conjunctions:
                 few = rows // 10
                 small, _, _ = per_update(y[:few], base[:few], groups[:few], prop)

@@ -79,7 +79,7 @@ def batch(middle: Any, late: Any, folder: Path) -> dict[str, Any]:
     say("4. The check", f"July to December, {len(late):,} flights that nobody has seen:")
     table(
         ("largest error of any group", before.error, after.error),
-        ("groups off beyond chance", *off),
+        ("groups off beyond chance", off[0], off[1]),
         ("mean score (pinball loss up to a constant)", before.score, after.score),
     )
     worst_coverage(before, after)
