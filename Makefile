@@ -32,7 +32,7 @@ layers: $(STAMP)  ## the import contract of ARCHITECTURE.md
 	$(BIN)/lint-imports
 
 pytest: $(STAMP)  ## tests and doctests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 demo: $(VENV)/.demo  ## a year of real flights: audit, correct, check, report; writes demo-output/
 	$(BIN)/python -m multivalid.demo demo-output
