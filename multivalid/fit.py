@@ -117,10 +117,10 @@ def multicalibrate(
         if mode == "practical":
             goal = practical.Goal(m, grid, alpha, max_updates)
             done = practical.fit(fitting, prop, goal, held=held, progress=report, random_state=random_state)
-            return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels)
+            return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels, held or fitting)
         plan = make_plan(fitting, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
         made = theorem.fit(fitting, prop, plan, held=held, max_updates=max_updates, progress=report)
-    return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels)
+    return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels, held or fitting)
 
 
 def split(rows: Rows, holdout: Any, random_state: int) -> tuple[Rows, Rows | None]:

@@ -30,12 +30,20 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
+            os.chmod(temporary, target.stat().st_mode & 0o777 if target.exists() else _usual_mode())
             os.replace(temporary, target)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
     except OSError as error:
         raise InputError(f"cannot write {target}: {error.strerror or error}.") from None
+
+
+def _usual_mode() -> int:
+    """Who may read a new file, as for any other that the user makes (a temporary one is for its owner alone)."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
