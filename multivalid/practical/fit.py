@@ -48,7 +48,8 @@ class Goal:
     """What the user fixed."""
 
     def __init__(self, m: int | None, grid: Grid | None, alpha: float | None, max_updates: int | None) -> None:
-        self.levels = LEVELS if m is None else validate.count(m, "m")
+        self.m = None if m is None else validate.count(m, "m")
+        self.levels = LEVELS if self.m is None else self.m
         self.grid = grid
         self.alpha = None if alpha is None else validate.positive(alpha, "alpha")
         self.max_updates = max_updates
