@@ -25,7 +25,11 @@ class LabelSums(Protocol):
 
 def label_sums(table: AtomTable, response: Response) -> LabelSums:
     """Running sums over label bins where there are some and they fit into a quarter of a gigabyte, else the entries themselves."""
-    if isinstance(response, Piecewise) and response.bins > 1 and len(table) * (response.bins + 1) * response.width * 8 <= LARGEST_DENSE:
+    if (
+        isinstance(response, Piecewise)
+        and response.bins > 1
+        and len(table) * (response.bins + 1) * response.width * 8 <= LARGEST_DENSE
+    ):
         return RunningSums(table, response)
     return EntrySums(table, response)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from multivalid.batch.algorithm import Patch
-from multivalid.batch.patches import replay
+from multivalid.batch.patches import predict
 from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
@@ -40,7 +41,7 @@ class LevelPredictor:
     patches: list[Patch]
 
     def predict(self, predictions: Array, membership: Membership) -> Array:
-        return self.grid.points[replay(self.patches, self.grid.round(predictions), len(self.grid), membership)]
+        return predict(self.patches, predictions, self.grid, membership)
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": "levels", "grid": self.grid.to_json(), "patches": [list(patch) for patch in self.patches]}
@@ -50,8 +51,8 @@ class LevelPredictor:
         """The predictor that `to_json` described, every index checked."""
         grid = grid_from_json(data.get("grid"))
         patches = data.get("patches")
-        if not isinstance(patches, list):
-            raise ModelFileError("patches must be a list.")
+        if not isinstance(patches, list) or set(data) != {"kind", "grid", "patches"}:
+            raise ModelFileError("a predictor of levels must have a grid and a list of patches, and nothing else.")
         return cls(grid, [_patch(patch, groups, len(grid)) for patch in patches])
 
 
@@ -70,7 +71,7 @@ def grid_from_json(data: Any) -> Grid:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < float("inf")
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _patch(patch: Any, groups: int, levels: int) -> Patch:
