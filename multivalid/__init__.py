@@ -5,7 +5,7 @@ of the label distribution that can be calibrated: means, quantiles, expectiles, 
 """
 
 from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from multivalid.audit.audit import Audit, audit
 from multivalid.batch.certificate import Certificate
@@ -72,6 +72,9 @@ from multivalid.properties import (
 )
 from multivalid.scope import Counterexample, Verdict, scope
 
+if TYPE_CHECKING:
+    from multivalid.online import OnlineMulticalibrator
+
 __version__ = "0.1.0"
 __all__ = [
     "Audit",
@@ -114,6 +117,7 @@ __all__ = [
     "Mode",
     "Moment",
     "MultivalidError",
+    "OnlineMulticalibrator",
     "Pair",
     "Property",
     "ProportionalHazard",
@@ -145,8 +149,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> ModuleType:
-    """`multivalid.estimators` on first use: scikit-learn takes a second to import, and most uses do without it."""
-    if name == "estimators":
-        return import_module("multivalid.estimators")
+_LATE = {"estimators": "multivalid.estimators", "online": "multivalid.online"}
+
+
+def __getattr__(name: str) -> Any:
+    """`estimators` and the online learner on first use: most uses do without them, and scikit-learn takes a second to import."""
+    if name in _LATE:
+        return import_module(_LATE[name])
+    if name == "OnlineMulticalibrator":
+        return import_module("multivalid.online").OnlineMulticalibrator
     raise AttributeError(f"module 'multivalid' has no attribute {name!r}")

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 
 class MultivalidError(Exception):
-    """Root of every error the library raises on purpose."""
+    """Root of every error the library raises on purpose.
+
+    Examples
+    --------
+    >>> from multivalid import Quantile
+    >>> try:
+    ...     Quantile(90)
+    ... except MultivalidError as error:
+    ...     print(error)
+    tau must be strictly between 0 and 1, got 90; for 90 % write 0.9.
+    """
 
 
 class InputError(MultivalidError, ValueError):

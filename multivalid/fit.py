@@ -95,6 +95,8 @@ def multicalibrate(
     prop = parse(property)
     if mode not in MODES:
         raise InputError(f"mode must be one of {', '.join(MODES)}, got {mode!r}.")
+    if grid is not None and not isinstance(grid, Grid):
+        raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
     if max_updates is not None:
         validate.count(max_updates, "max_updates", 0)
     rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight)

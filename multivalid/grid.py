@@ -43,7 +43,10 @@ class Grid:
         self.lo = float(self.points[0]) if lo is None else validate.real(lo, "lo")
         self.hi = float(self.points[-1]) if hi is None else validate.real(hi, "hi")
         if self.lo > self.points[0] or self.hi < self.points[-1]:
-            raise InputError(f"points must lie in [lo, hi] = [{self.lo:g}, {self.hi:g}].")
+            raise InputError(
+                f"points must lie in [lo, hi] = [{self.lo:g}, {self.hi:g}], got {self.points[0]:g} to {self.points[-1]:g}; "
+                f"widen lo and hi or leave them out."
+            )
 
     # ---- constructors ----------------------------------------------------------------------------------------
     @classmethod
@@ -118,10 +121,18 @@ class Grid:
     @cached_property
     def boundaries(self) -> Array:
         """The m − 1 values where rounding changes from one point to the next."""
-        return np.asarray(self.points[:-1] + np.diff(self.points) / 2)
+        lower, upper = self.points[:-1], self.points[1:]
+        # Between neighbouring doubles the middle can round up to the upper point, which would then round down to the lower one.
+        return np.minimum(lower + (upper - lower) / 2, np.nextafter(upper, lower))
 
     def round(self, values: ArrayLike) -> NDArray[np.intp]:
-        """Index of the nearest point; a value half way goes down."""
+        """Index of the nearest point; a value half way goes down.
+
+        Examples
+        --------
+        >>> Grid([0.0, 1.0, 3.0]).round([0.5, 0.6, 2.0, 99.0])
+        array([0, 1, 1, 2])
+        """
         return np.searchsorted(self.boundaries, np.asarray(values, dtype=np.float64), side="left")
 
     def check(self, values: Array, name: str = "y_pred") -> Array:

@@ -67,7 +67,8 @@ def fraction(value: Any, name: str) -> float:
     """A number strictly between 0 and 1."""
     number = real(value, name)
     if not 0.0 < number < 1.0:
-        raise InputError(f"{name} must be strictly between 0 and 1, got {value!r}.")
+        percent = f"; for {number:g} % write {number / 100:g}" if 1.0 < number < 100.0 else "; choose a share such as 0.9"
+        raise InputError(f"{name} must be strictly between 0 and 1, got {value!r}{percent}.")
     return number
 
 
@@ -92,6 +93,18 @@ def real(value: Any, name: str) -> float:
     return number
 
 
+def ends(values: Any, name: str) -> tuple[float, float]:
+    """A pair (low, high) of finite numbers with low < high."""
+    try:
+        low, high = values
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a pair (low, high), got {values!r}.") from None
+    low, high = real(low, f"{name}[0]"), real(high, f"{name}[1]")
+    if not low < high:
+        raise InputError(f"{name} must be (low, high) with low < high, got {values!r}.")
+    return low, high
+
+
 def count(value: Any, name: str, least: int = 1) -> int:
     """A whole number of at least `least`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
@@ -104,6 +117,8 @@ def _numeric(values: Any, name: str) -> Vector:
         raise InputError(
             f"{name}={values!r} is the name of a column, but data=None; pass the frame as data=, or an array as {name}."
         )
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biuf":
+        values = np.ma.filled(values.astype(np.float64), np.nan)  # np.asarray would take what lies under the mask for data
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:

@@ -55,21 +55,22 @@ class Piecewise:
     """For properties with moments: label bins are cut at the breakpoints of V, right-closed."""
 
     def __init__(self, prop: Property, grid: Grid, origin: float) -> None:
-        pieces = prop.pieces(grid.points - origin)
+        raw, pieces = prop.pieces(grid.points), prop.pieces(grid.points - origin)
+        assert raw is not None
         assert pieces is not None
         self.prop, self.origin = prop, origin
-        self.edges = np.unique(pieces.breaks)
+        # Labels are compared with breakpoints in raw units: after a shift, a label just above a level could round onto it.
+        self.edges = np.unique(raw.breaks)
         self.bins = self.edges.size + 1
         self._identify, self._score = pieces.identify, pieces.score
         self.width = self._identify.shape[2]
         # A label in bin b lies at or below breakpoint r of level j exactly when b ≤ cut[r, j].
-        self.cut = np.searchsorted(self.edges, pieces.breaks)
+        self.cut = np.searchsorted(self.edges, raw.breaks)
 
     def encode(self, labels: Array) -> tuple[Bins, Array]:
-        shifted = labels - self.origin
-        moments = self.prop.moments(shifted)
+        moments = self.prop.moments(labels - self.origin)
         assert moments is not None
-        bins = np.searchsorted(self.edges, shifted, side="left") if self.edges.size else np.zeros(labels.size, np.intp)
+        bins = np.searchsorted(self.edges, labels, side="left") if self.edges.size else np.zeros(labels.size, np.intp)
         return bins, moments
 
     def identify(self, bins: Bins, moments: Array, level: int) -> Array:
@@ -101,7 +102,10 @@ class Piecewise:
         return np.concatenate(rows).reshape(2 * levels, -1)
 
     def score_constant(self, labels: Array) -> Array:
-        return self.prop.score_constant(labels - self.origin)
+        shifted = labels - self.origin
+        # V ignores the shift, but S may change by an amount that depends on the label alone (a quantile's does).
+        moved = self.prop.score(labels, labels) - self.prop.score(shifted, shifted) if self.origin else 0.0
+        return np.asarray(self.prop.score_constant(shifted) + moved)
 
     def _on_grid(self, sums: Array, coefficients: Array) -> Array:
         running = np.concatenate([np.zeros((1, self.width)), np.cumsum(sums, axis=0)])

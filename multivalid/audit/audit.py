@@ -12,10 +12,12 @@ from multivalid.atoms.frames import from_columns
 from multivalid.atoms.select import Rows
 from multivalid.audit import inference, measures
 from multivalid.audit.cells import tabulate
-from multivalid.audit.solve import cell_values, group_values
+from multivalid.audit.solve import cell_values, from_moments, group_values
+from multivalid.audit.statistics import CellStatistics
 from multivalid.audit.text import verdict_line, worst_table
 from multivalid.errors import InputError
 from multivalid.grid import Grid
+from multivalid.groups.membership import Bits
 from multivalid.properties import Property, parse
 from multivalid.properties.base import Array
 
@@ -45,13 +47,22 @@ class Audit:
     error : float
         The largest V-error of any group.
     table : dict of arrays
-        One row per group: name, rows, weight, error (V-form), gamma_error, l1, linf, worst_level, debiased, chi2, p_value, p_adjusted,
-        prediction (mean), value (Γ of the group's labels).
+        One row per group: name, rows, weight, error (V-form), gamma_error, l1, linf, worst_level, debiased, chi2 with its degrees of
+        freedom dof, p_value, p_adjusted, prediction (mean), value (Γ of the group's labels).
     cells : dict of arrays
         One row per non-empty (group, level): group, level, rows, weight, prediction, value, identification (mean V), standard_error,
         error (p·v²).
     verdict : str
         One line for a person.
+
+    Examples
+    --------
+    >>> from multivalid import audit
+    >>> found = audit([0, 1, 1, 1], [0.5, 0.5, 0.5, 0.5], groups=[])
+    >>> found.error
+    0.0625
+    >>> found.worst(1)[0].identification
+    -0.25
     """
 
     def __init__(
@@ -123,7 +134,8 @@ def audit(
     Notes
     -----
     With p the mass of a cell (group, level) and v its mean V, a group's error is Σ p·v². The debiased error subtracts from each v² the
-    variance of v, so that pure noise averages to zero. The test compares Σ v²/variance with χ²; Holm's correction covers all groups.
+    variance of v, so that pure noise averages to zero. The test compares the error with the law that noise alone would give it, a
+    multiple of χ² (`chi2` and `dof`); Holm's correction covers all groups. Rows are taken as independent.
 
     Examples
     --------
@@ -150,9 +162,10 @@ def audit_rows(rows: Rows, prop: Property, grid: Grid | None = None) -> Audit:
         raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
     grid.check(rows.predictions)
     level = grid.round(rows.predictions)
-    sums = tabulate(rows.membership.by_row(), level, _row_sums(rows, prop), len(grid), rows.membership.groups)
-    solved = cell_values(prop, rows.labels, rows.weights, level, rows.membership, len(grid))
-    return _assemble(rows, prop, grid, sums, solved)
+    by_row = rows.membership.by_row()
+    cells = CellStatistics.of(rows, prop, grid, level, by_row)
+    solved, values = _solve(rows, prop, by_row, level, len(grid))
+    return _assemble(rows, prop, grid, cells, solved, values)
 
 
 def default_grid(predictions: Array, weights: Array) -> Grid:
@@ -165,52 +178,54 @@ def default_grid(predictions: Array, weights: Array) -> Grid:
     return Grid.quantile(predictions, DEFAULT_LEVELS, weights)
 
 
-def _row_sums(rows: Rows, prop: Property) -> Array:
-    """Per row: 1 (0 without weight), w, wV, w², w²V, w²V², w·prediction; what every column of the report is made of."""
-    w, v = rows.weights, prop.identify(rows.predictions, rows.labels)
-    return np.stack([w > 0, w, w * v, w * w, w * w * v, w * w * v * v, w * rows.predictions], axis=1)
+def _solve(rows: Rows, prop: Property, by_row: Bits, level: NDArray[np.intp], levels: int) -> tuple[Array, Array]:
+    """Γ of every (level, group) and of every group."""
+    moments = prop.moments(rows.labels[:0])
+    if moments is None or prop.solve_moments(np.ones((1, moments.shape[1]))) is None:
+        solved = cell_values(prop, rows.labels, rows.weights, level, rows.membership, levels)
+        return solved, group_values(prop, rows.labels, rows.weights, rows.membership)
+    full = prop.moments(rows.labels)
+    assert full is not None
+    sums = tabulate(by_row, level, full * rows.weights[:, None], levels, rows.membership.groups)
+    return from_moments(prop, sums), from_moments(prop, sums.sum(axis=0))
 
 
-def _assemble(rows: Rows, prop: Property, grid: Grid, sums: Array, solved: Array) -> Audit:
-    count, weight, wv, ww, wwv, wwvv, wp = np.moveaxis(sums, 2, 0)
-    filled = weight > 0
+def _assemble(rows: Rows, prop: Property, grid: Grid, cell: CellStatistics, solved: Array, values: Array) -> Audit:
+    mass, mean = cell.mass, cell.mean
+    share = mass * mean**2
+    filled = cell.weight > 0
+    gap = np.where(filled, cell.prediction - solved, 0.0)
+    group_weight = cell.weight.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean, prediction = np.where(filled, wv / weight, 0.0), np.where(filled, wp / weight, np.nan)
-    mass = weight / rows.weights.sum()
-    variance = inference.mean_variance(count, weight, mean, ww, wwv, wwvv)
-    steady = inference.steady_variance(count, weight, variance, ww)
-    statistic, p_value = inference.chi_square(mean, steady, count)
-    gap = np.where(filled, prediction - solved, 0.0)
-    group_weight = weight.sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        group_prediction = wp.sum(axis=0) / group_weight
+        group_prediction = np.where(filled, cell.weight * cell.prediction, 0.0).sum(axis=0) / group_weight
+    test = inference.chi_square(mass, mean, cell.steady, cell.effective, cell.kurtosis)
     table: dict[str, NDArray[Any]] = {
         "name": np.array(rows.groups.names),
-        "rows": count.sum(axis=0).astype(np.int64),
+        "rows": cell.rows.sum(axis=0).astype(np.int64),
         "weight": group_weight,
-        "error": measures.l2(mass, mean),
+        "error": cell.errors,
         "gamma_error": measures.l2(mass, gap),
         "l1": measures.l1(mass, mean),
         "linf": measures.linf(mass, mean),
-        "worst_level": grid.points[np.argmax(mass * mean**2, axis=0)],
-        "debiased": inference.debiased(mass, mean, variance, count),
-        "chi2": statistic,
-        "p_value": p_value,
-        "p_adjusted": inference.holm(p_value),
+        "worst_level": np.where(group_weight > 0, grid.points[np.argmax(share, axis=0)], np.nan),
+        "debiased": inference.debiased(mass, mean, cell.variance, cell.rows),
+        "chi2": test.statistic,
+        "dof": test.freedom,
+        "p_value": test.p_value,
+        "p_adjusted": inference.holm(test.p_value),
         "prediction": group_prediction,
-        "value": group_values(prop, rows.labels, rows.weights, rows.membership),
+        "value": values,
     }
-    level, group = np.nonzero(filled)
-    at = (level, group)
+    level, group = at = np.nonzero(filled)
     cells: dict[str, NDArray[Any]] = {
         "group": table["name"][group],
         "level": grid.points[level],
-        "rows": count[at].astype(np.int64),
-        "weight": weight[at],
-        "prediction": prediction[at],
+        "rows": cell.rows[at].astype(np.int64),
+        "weight": cell.weight[at],
+        "prediction": cell.prediction[at],
         "value": solved[at],
         "identification": mean[at],
-        "standard_error": np.sqrt(steady[at]),
-        "error": (mass * mean**2)[at],
+        "standard_error": np.sqrt(cell.steady[at]),
+        "error": share[at],
     }
     return Audit(prop, grid, table, cells, rows)

@@ -1,4 +1,4 @@
-"""Γ of every cell and of every group, from the labels themselves."""
+"""Γ of every cell and of every group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Index = NDArray[np.intp]
 
 
 def cell_values(prop: Property, labels: Array, weights: Array, level: Index, membership: Membership, levels: int) -> Array:
-    """Γ of the labels of each (level, group); NaN where a cell has no weight."""
+    """Γ of the labels of each (level, group), from the labels themselves; NaN where a cell has no weight."""
     order = np.lexsort((labels, level))
     order = order[weights[order] > 0]
     y, w, at = labels[order], weights[order], level[order]
@@ -32,3 +32,14 @@ def group_values(prop: Property, labels: Array, weights: Array, membership: Memb
     """Γ of the labels of each group; NaN where a group has no weight."""
     one_level = np.zeros(labels.size, dtype=np.intp)
     return np.asarray(cell_values(prop, labels, weights, one_level, membership, 1)[0])
+
+
+def from_moments(prop: Property, sums: Array) -> Array:
+    """Γ from sums Σw·t_k(y) (…, K), for properties whose moments decide it; NaN where there is no weight."""
+    filled = sums[..., 0] > 0
+    out = np.full(filled.shape, np.nan)
+    if filled.any():
+        solved = prop.solve_moments(sums[filled] / sums[filled][:, :1])
+        assert solved is not None
+        out[filled] = solved
+    return out

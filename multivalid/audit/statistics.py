@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from multivalid.atoms.select import Rows
 from multivalid.audit import inference
 from multivalid.audit.cells import tabulate
+from multivalid.errors import InputError
 from multivalid.grid import Grid
+from multivalid.groups.membership import Bits
 from multivalid.properties import Property
 from multivalid.properties.base import Array
 
@@ -19,7 +21,8 @@ from multivalid.properties.base import Array
 class CellStatistics:
     """Arrays of shape (levels, groups); means are 0 and predictions NaN in cells without weight.
 
-    `variance` is the unbiased variance of the mean V, `steady` the same with small cells drawn towards the population.
+    `variance` is the unbiased variance of the mean V, `steady` the same with small cells drawn towards the population, `effective` the
+    number of equally weighted rows that would tell as much; `kurtosis` is that of V over all rows.
     """
 
     rows: Array
@@ -29,19 +32,28 @@ class CellStatistics:
     prediction: Array
     variance: Array
     steady: Array
+    effective: Array
+    kurtosis: float
 
     @classmethod
-    def of(cls, rows: Rows, prop: Property, grid: Grid, level: NDArray[np.intp] | None = None) -> CellStatistics:
-        """One pass over the rows, at the levels of their predictions."""
+    def of(
+        cls, rows: Rows, prop: Property, grid: Grid, level: NDArray[np.intp] | None = None, by_row: Bits | None = None
+    ) -> CellStatistics:
+        """One pass over the rows, at the levels of their predictions (`level` and `by_row` where they are known already)."""
         level = grid.round(rows.predictions) if level is None else level
-        sums = tabulate(rows.membership.by_row(), level, _row_sums(rows, prop), len(grid), rows.membership.groups)
-        count, weight, wv, ww, wwv, wwvv, wp = np.moveaxis(sums, 2, 0)
+        by_row = rows.membership.by_row() if by_row is None else by_row
+        v = _identify(rows, prop)
+        count, weight, wv, ww, wwvv, wp = _sums(rows, v, by_row, level, len(grid))
         filled = weight > 0
         with np.errstate(divide="ignore", invalid="ignore"):
             mean, prediction = np.where(filled, wv / weight, 0.0), np.where(filled, wp / weight, np.nan)
-        variance = inference.mean_variance(count, weight, mean, ww, wwv, wwvv)
-        steady = inference.steady_variance(count, weight, variance, ww)
-        return cls(count, weight, weight / rows.weights.sum(), mean, prediction, variance, steady)
+        kurt = inference.kurtosis(rows.weights, v)
+        effective = inference.effective_rows(weight, ww)
+        variance = inference.mean_variance(count, weight, mean, ww, wwvv)
+        mean_square = float(wwvv[:, 0].sum() / ww[:, 0].sum())
+        steady = inference.steady_variance(effective, variance, mean_square, kurt)
+        mass = weight / rows.weights.sum()
+        return cls(count, weight, mass, mean, prediction, variance, steady, effective, kurt)
 
     @property
     def errors(self) -> Array:
@@ -49,7 +61,26 @@ class CellStatistics:
         return np.asarray((self.mass * self.mean**2).sum(axis=0))
 
 
-def _row_sums(rows: Rows, prop: Property) -> Array:
-    """Per row: 1 (0 without weight), w, wV, w², w²V, w²V², w·prediction; what every column of the report is made of."""
-    w, v = rows.weights, prop.identify(rows.predictions, rows.labels)
-    return np.stack([w > 0, w, w * v, w * w, w * w * v, w * w * v * v, w * rows.predictions], axis=1)
+def _identify(rows: Rows, prop: Property) -> Array:
+    with np.errstate(all="ignore"):
+        v = prop.identify(rows.predictions, rows.labels)
+    bad = np.flatnonzero(~np.isfinite(v))
+    if bad.size:
+        raise InputError(
+            f"y_pred is too far out for {prop!r}: {bad.size} predictions give no finite identification, the first at row {bad[0]} "
+            f"({rows.predictions[bad[0]]:g}); rescale labels and predictions."
+        )
+    return v
+
+
+def _sums(rows: Rows, v: Array, by_row: Bits, level: NDArray[np.intp], levels: int) -> tuple[Array, ...]:
+    """Per cell: rows with weight, w, wV, w², w²V², w·prediction; what every column of a report is made of."""
+    w = rows.weights
+    columns = [w * v, (w * v) ** 2, w * rows.predictions, (w > 0).astype(np.float64)]
+    plain = bool((w == 1).all())  # weights of one: rows, weight and squared weight are the same sum
+    if not plain:
+        columns += [w, w * w]
+    table = tabulate(by_row, level, np.stack(columns, axis=1), levels, rows.membership.groups)
+    wv, wwvv, wp, count, *others = np.moveaxis(table, 2, 0)
+    weight, ww = (count, count) if plain else others
+    return count, weight, wv, ww, wwvv, wp

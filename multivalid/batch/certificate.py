@@ -47,6 +47,8 @@ class Certificate:
         V-error on rows not used, the same with the noise taken out, and a bound on the population's error with probability 95 %.
     note : str
         What a person should know besides.
+    asked : bool
+        Whether the user gave alpha; in practical mode it is otherwise the error that chance alone would allow.
     """
 
     status: str
@@ -68,14 +70,20 @@ class Certificate:
     holdout_debiased: float | None = None
     holdout_bound: float | None = None
     note: str = ""
+    asked: bool = True
 
     def summary(self) -> str:
         """The certificate in a few lines for a person."""
         within = "" if self.update_bound is None else f", at most {self.update_bound:,} by the theorem"
+        goal = f"{self.alpha:.3g} asked" if self.asked else f"chance alone allows {self.alpha:.3g}"
         lines = [
-            f"{self.status}: worst group error {self.error:.3g} on the rows fitted; {self.alpha:.3g} asked ({self.mode} mode).",
+            f"{self.status}: worst group error {self.error:.3g} on the rows fitted; {goal} ({self.mode} mode).",
             f"{self.updates:,} updates{within}; mean score {self.potential[0]:.6g} → {self.potential[-1]:.6g}.",
         ]
+        if self.mode == "practical" and self.status == "blocked" and not self.blocked:
+            lines.append(
+                "No cell is off beyond chance: what is left above the error asked cannot be told from noise on these rows."
+            )
         if self.blocked:
             worst = max(self.blocked, key=lambda cell: cell.weight * cell.identification**2)
             lines.append(
@@ -116,6 +124,8 @@ class Certificate:
         for name in ("mode", "note"):
             if not isinstance(data[name], str):
                 raise ModelFileError(f"certificate: {name} must be text, got {str(data[name])[:40]}.")
+        if not isinstance(data["asked"], bool):
+            raise ModelFileError(f"certificate: asked must be true or false, got {str(data['asked'])[:40]}.")
         made = dict(data)
         for name in _NUMBERS:
             made[name] = _number(data[name], name)

@@ -54,8 +54,10 @@ class Membership:
         """From one boolean mask per group."""
         packed = []
         for mask in masks:
-            if mask.shape != (rows,):
-                raise InputError(f"a group mask has shape {mask.shape}, expected ({rows},): one value for every row.")
+            if mask.shape != (rows,) or mask.dtype != np.bool_:
+                raise InputError(
+                    f"masks must be booleans of shape ({rows},), one for every row, got {mask.dtype} of shape {mask.shape}."
+                )
             line = np.zeros(_bytes(rows), dtype=np.uint8)
             line[: (rows + 7) // 8] = np.packbits(mask, bitorder="little")
             packed.append(line)
@@ -64,6 +66,8 @@ class Membership:
     @classmethod
     def from_dense(cls, array: NDArray[np.bool_]) -> Membership:
         """From a boolean array of shape (rows, groups); every row also belongs to the population, put first."""
+        if array.ndim != 2 or array.dtype != np.bool_:
+            raise InputError(f"array must be booleans of shape (rows, groups), got {array.dtype} of shape {array.shape}.")
         rows, groups = array.shape
         bits = np.zeros((groups + 1, _bytes(rows)), dtype=np.uint8)
         bits[0, : (rows + 7) // 8] = np.packbits(np.ones(rows, dtype=bool), bitorder="little")

@@ -74,7 +74,7 @@ def shift_round(eta: Array, rows: LinkRows, loss: Matching, edges: Array, most: 
     members, outcomes = rows.membership.take(order), rows.pick(order)
     starts = np.searchsorted(level[order], np.arange(edges.size + 2))
     limit = chance_limit(members.groups * (edges.size + 1))
-    floor = PRIOR_ROWS * float(np.mean(loss.identify(eta, rows) ** 2))
+    floor = max(PRIOR_ROWS * float(np.mean(loss.identify(eta, rows) ** 2)), 1e-30)  # above zero in single precision too
     made: list[tuple[int, int, float]] = []
     for k, (start, stop) in enumerate(pairwise(starts)):
         room = MOST_PER_LEVEL if most is None else min(MOST_PER_LEVEL, most - len(made))

@@ -15,7 +15,7 @@ from multivalid.practical.newton import Fitted
 from multivalid.properties.base import Array
 
 SUBSAMPLE = 20_000  # the first steps on large data use this many rows
-MOST_PRODUCTS = 64
+MOST_PRODUCTS = 32
 BEND_LEVEL = 50.0  # χ² with eight degrees of freedom: far beyond chance, since a bend multiplies the work
 SCREEN_VARIANCE_ROWS = 30_000
 PRIOR_ROWS = 25.0  # a product of two features must rest on more rows than this to stand out
@@ -32,7 +32,7 @@ class Stage:
 def stages(rows: LinkRows, loss: Matching) -> list[Stage]:
     """Models of growing richness, each fitted on from the last."""
     large = len(rows) > 2 * SUBSAMPLE
-    sample = rows.head(SUBSAMPLE) if large else rows
+    sample = rows.part(0, SUBSAMPLE) if large else rows
     model, ridge = Model.new(rows.base, rows.membership.groups - 1), None
     if large:
         rough = newton.fit(model, sample, loss, tolerance=1 / 8)
@@ -66,18 +66,18 @@ def bend_statistic(model: Model, rows: LinkRows, loss: Matching) -> float:
     bend = np.zeros(slope.size, dtype=bool)
     bend[model.cuts[0] : model.cuts[1]] = True
     rest = curvature[np.ix_(~bend, ~bend)]
-    share = np.linalg.solve(rest + 1e-6 * np.trace(rest) / len(rest) * np.eye(len(rest)), curvature[np.ix_(~bend, bend)])
+    share = newton.solve(rest, np.zeros(len(rest)), curvature[np.ix_(~bend, bend)])
     score = slope[bend] - share.T @ slope[~bend]
     spread = curvature[np.ix_(bend, bend)] - curvature[np.ix_(bend, ~bend)] @ share
     spread += np.diag(1e-3 * np.diag(spread) + 1e-12 * np.trace(curvature))
-    noise = np.sum(identification**2 / rows.weights) / max(curvature[0, 0], 1e-300)
-    return float(score @ np.linalg.solve(spread, score) / noise)
+    noise = max(np.sum(identification**2 / rows.weights) / max(curvature[0, 0], 1e-300), 1e-100)
+    return float(score @ newton.solve(spread, np.zeros(len(score)), score) / noise)
 
 
 def screen(model: Model, rows: LinkRows, identification: Array) -> NDArray[np.intp]:
     """Pairs of features whose product correlates with what is left of V beyond chance, the most significant first."""
     features = model.shifts.size + 1
-    sums, squares, used = np.zeros((features, features)), np.zeros((features, features)), 1
+    sums, squares, cross, used = np.zeros((features, features)), np.zeros((features, features)), np.zeros(features), 1
     for part in rows.chunks():
         base = ((rows.base[part] - model.center) / model.scale)[None]
         q = np.concatenate([block(rows.membership, part), base]).astype(np.float32)
@@ -85,12 +85,33 @@ def screen(model: Model, rows: LinkRows, identification: Array) -> NDArray[np.in
         sums += (q * v) @ q.T
         if part.start < SCREEN_VARIANCE_ROWS:  # the variance needs fewer rows
             squares += (q * q * v**2) @ (q * q).T
+            cross += q @ (v**2 * q[-1])
             used = part.stop
+    share = len(rows) / used
+    z = significance(sums, squares * share, cross * share, PRIOR_ROWS * float(np.mean(identification**2)))
     i, j = np.triu_indices(features, 1)
-    z = np.abs(sums[i, j]) / np.sqrt(squares[i, j] * (len(rows) / used) + PRIOR_ROWS * np.mean(identification**2))
-    order = np.argsort(-z)[:MOST_PRODUCTS]
-    order = order[z[order] > chance_limit(z.size)]
+    order = np.argsort(-z[i, j])[:MOST_PRODUCTS]
+    order = order[z[i, j][order] > chance_limit(i.size)]
     return np.stack([i[order], j[order]]).astype(np.intp)
+
+
+def significance(sums: Array, squares: Array, cross: Array, prior: float) -> Array:
+    """|z| of each product, what its two groups explain (or its group, for a product with the base) taken out of sum and variance.
+
+    `sums` is ΣwV·q·q', `squares` Σ(wV)²·(q·q')² and `cross` Σ(wV)²·q·base, the base being the last feature. Without taking it out, a
+    product that nearly repeats one of its groups has a variance far too large, and nothing but a gross effect would be found.
+    """
+    own, total = np.diag(squares).copy(), np.diag(sums).copy()
+    own[-1] = total[-1] = 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = squares * (own[None, :] - squares) / (own[:, None] * own[None, :] - squares**2)
+        left[:, -1] = cross / own
+        left[-1, :] = 0.0
+        left[~np.isfinite(left)] = 0.0
+        rest = sums - left * total[:, None] - left.T * total[None, :]
+        variance = squares * (1 - left - left.T)
+        variance[:, -1] = squares[:, -1] - left[:, -1] * cross
+    return np.asarray(np.abs(rest) / np.sqrt(np.maximum(variance, 0.0) + prior + 1e-300))
 
 
 def chance_limit(tests: int, level: float = 0.05) -> float:

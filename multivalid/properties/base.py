@@ -22,6 +22,7 @@ from multivalid import validate
 from multivalid.errors import InputError
 
 Array = NDArray[np.float64]
+ROUNDING = 1e-14  # of the sum of absolute terms: a sum closer to zero than this is zero
 
 
 class Interval(NamedTuple):
@@ -96,6 +97,16 @@ class Property(ABC):
     """A property of a label distribution that can be identified and scored.
 
     Subclasses are small frozen dataclasses: equal parameters make equal properties, and `repr` reads back.
+
+    Examples
+    --------
+    >>> from multivalid import Expectile
+    >>> prop = Expectile(0.8)
+    >>> value = prop.solve([0.0, 1.0, 5.0])  # Γ of three equally likely labels
+    >>> bool(abs(prop.identify(value, [0.0, 1.0, 5.0]).mean()) < 1e-12)  # mean V vanishes at Γ
+    True
+    >>> bool(prop.score(value, [0.0, 1.0, 5.0]).mean() < prop.score(value + 0.1, [0.0, 1.0, 5.0]).mean())  # and Γ scores best
+    True
     """
 
     # ---- the three verbs -------------------------------------------------------------------------------------
@@ -127,11 +138,16 @@ class Property(ABC):
             middle = lo + (hi - lo) / 2
             if np.all((middle <= lo) | (middle >= hi)):
                 break
-            value = np.add.reduceat(weights * self.identify(np.repeat(middle, sizes), labels), starts)
-            enough = value >= 0
+            enough = self._reached(middle, labels, weights, starts, sizes)
             hi, lo = np.where(enough, middle, hi), np.where(enough, lo, middle)
-        at_lo = np.add.reduceat(weights * self.identify(np.repeat(lo, sizes), labels), starts)
-        return np.where(at_lo >= 0, lo, hi)
+        return np.where(self._reached(lo, labels, weights, starts, sizes), lo, hi)
+
+    def _reached(
+        self, at: Array, labels: Array, weights: Array, starts: NDArray[np.intp], sizes: NDArray[np.intp]
+    ) -> NDArray[np.bool_]:
+        """Whether ΣwV of each law is zero or above; up to rounding, or an interval of zeros would be left at a random point."""
+        terms = weights * self.identify(np.repeat(at, sizes), labels)
+        return np.asarray(np.add.reduceat(terms, starts) >= -ROUNDING * np.add.reduceat(np.abs(terms), starts))
 
     def solve_points(self, labels: Array) -> Array:
         """Γ of a law that sits on one label, for each label: the prediction that scores best if the label is certain."""
@@ -160,13 +176,20 @@ class Property(ABC):
         """V and S on a grid in terms of the moments; None exactly when `moments` is None."""
         return None
 
+    def solve_moments(self, means: Array) -> Array | None:
+        """Γ of laws given by the means of their moments (laws, K); None where V breaks at labels, so that means do not decide Γ."""
+        return None
+
     def score_constant(self, labels: Array) -> Array:
         """κ(y), the part of the score that no prediction changes."""
         return np.zeros_like(labels)
 
     @property
     def shift_invariant(self) -> bool:
-        """Whether V(γ + c, y + c) = V(γ, y): sums may then be taken about any origin, which saves digits."""
+        """Whether V(γ + c, y + c) = V(γ, y): sums may then be taken about any origin, which saves digits.
+
+        S may change by an amount that depends on the label alone.
+        """
         return False
 
     # ---- shared help -------------------------------------------------------------------------------------------
@@ -203,7 +226,10 @@ class Property(ABC):
 
 def broadcast(prediction: ArrayLike, label: ArrayLike) -> tuple[Array, Array]:
     """Prediction and label as float64 arrays of one shape."""
-    g, y = np.broadcast_arrays(np.asarray(prediction, dtype=np.float64), np.asarray(label, dtype=np.float64))
+    g, y = np.asarray(prediction, dtype=np.float64), np.asarray(label, dtype=np.float64)
+    if g.shape == y.shape:  # broadcast_arrays costs as much as a whole online round
+        return g, y
+    g, y = np.broadcast_arrays(g, y)
     return g, y
 
 

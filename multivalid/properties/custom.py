@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from multivalid import validate
-from multivalid.errors import InputError, PropertyError
+from multivalid.errors import PropertyError
 from multivalid.properties.base import Array, Facts, Interval, Property, broadcast
 from multivalid.properties.function import checked, name_of
 from multivalid.properties.quadrature import integrate
@@ -47,7 +47,7 @@ def from_identification(
     lipschitz, anti_lipschitz : float, optional
         L and L_a, where you know them; they enter the guarantees.
     breakpoints : callable, optional
-        For an array of labels, the predictions (labels × any number) where V jumps; γ = y is always one.
+        For a vector of labels, the predictions (labels × any number) where V jumps; γ = y is always one.
     name : str, optional
         Name in reports.
 
@@ -83,7 +83,9 @@ def from_score(
 ) -> Property:
     """A property from S(prediction, label), convex in the prediction; V is its derivative, taken numerically from the right.
 
-    Parameters are those of `from_identification`. The derivative is good to about nine digits where S is smooth.
+    Parameters are those of `from_identification`. The derivative is good to about nine digits where S is smooth; within a
+    ten-thousandth of the range of a kink it is only a bound, so for a score with kinks give its V to `from_identification` instead.
+    The score is also evaluated that far outside `range`.
 
     Examples
     --------
@@ -111,8 +113,10 @@ class RightDerivative:
         d1, d2, d4 = (
             (checked(self.score, "score", prediction + h, label) - here) / h for h in (self.step, self.step / 2, self.step / 4)
         )
-        # Richardson: the differences have errors a·h + b·h² + …; these weights cancel a and b.
-        return np.asarray((d1 - 6 * d2 + 8 * d4) / 3)
+        before = (here - checked(self.score, "score", prediction - self.step, label)) / self.step
+        # Richardson: the differences have errors a·h + b·h² + …; these weights cancel a and b. Near a kink they overshoot, but a
+        # convex score's derivative lies between the difference behind and the one ahead.
+        return np.clip((d1 - 6 * d2 + 8 * d4) / 3, np.minimum(before, d4), d4)
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,7 +154,7 @@ class Identified(Property):
         start = np.clip(y, *self.interval)
         if self.breakpoints is None:
             return [start, g]
-        inner = np.asarray(self.breakpoints(y), dtype=np.float64).reshape(*y.shape, -1)
+        inner = np.asarray(self.breakpoints(y.ravel()), dtype=np.float64).reshape(*y.shape, -1)
         low, high = np.minimum(start, g)[..., None], np.maximum(start, g)[..., None]
         inner = np.sort(np.clip(inner, low, high), axis=-1)
         inner = np.where((start <= g)[..., None], inner, inner[..., ::-1])
@@ -224,11 +228,4 @@ def _mesh(predictions: Interval, labels: Interval) -> tuple[Array, Array]:
 
 
 def _interval(ends: tuple[float, float], name: str) -> Interval:
-    try:
-        lo, hi = ends
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a pair (low, high), got {ends!r}.") from None
-    lo, hi = validate.real(lo, f"{name}[0]"), validate.real(hi, f"{name}[1]")
-    if not lo < hi:
-        raise InputError(f"{name} must be (low, high) with low < high, got {ends!r}.")
-    return Interval(lo, hi)
+    return Interval(*validate.ends(ends, name))

@@ -11,8 +11,8 @@ from multivalid import validate
 from multivalid.errors import InputError
 from multivalid.properties.base import Array, Facts, Interval, Pieces, Property, broadcast, one_piece
 
-# exp(700) is close to the largest double; past it scores overflow.
-LARGEST_EXPONENT = 700.0
+# exp(709) is the largest double; squares of V and sums over many rows must stay below it as well.
+LARGEST_EXPONENT = 300.0
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,9 @@ class Entropic(Property):
     def pieces(self, points: Array) -> Pieces:
         one, nil, e, t = np.ones_like(points), np.zeros_like(points), np.exp(self.theta * points), self.theta
         return one_piece(np.stack([e / t, -one / t], axis=1), np.stack([e / t**2 + nil, -points / t], axis=1))
+
+    def solve_moments(self, means: Array) -> Array:
+        return np.asarray(np.log(means[:, 1]) / self.theta)
 
     @property
     def spec(self) -> str:

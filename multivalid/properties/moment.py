@@ -36,8 +36,8 @@ class Moment(Expectation):
 
     def __post_init__(self) -> None:
         power_or_function(self.g, "g")
-        if self.range is not None and not self.range[0] < self.range[1]:
-            raise InputError(f"range must be (low, high) with low < high, got {self.range!r}.")
+        if self.range is not None:
+            object.__setattr__(self, "range", validate.ends(self.range, "range"))
 
     def __repr__(self) -> str:
         tail = "" if self.range is None else f", range={self.range!r}"
@@ -88,7 +88,8 @@ class EventProbability(Expectation):
 
 
 def _end(value: float, name: str) -> float:
-    return float(value) if value in (np.inf, -np.inf) else validate.real(value, name)
+    unbounded = isinstance(value, (float, np.floating)) and np.isinf(value)
+    return float(value) if unbounded else validate.real(value, name)
 
 
 def _end_text(value: float) -> str:

@@ -43,8 +43,7 @@ class Quantile(Property):
 
     def solve_segments(self, labels: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
         total = np.add.reduceat(weights, starts)
-        # One running sum over all laws, each law lifted by its number: then a single search finds every quantile. The running
-        # sum is taken per law relative to its total, so that many laws do not cost digits.
+        # Shares within each law, lifted by the number of the law: then a single search finds every quantile.
         sizes = np.diff(np.append(starts, labels.size))
         law = np.repeat(np.arange(starts.size), sizes)
         running = np.cumsum(weights)
@@ -60,6 +59,10 @@ class Quantile(Property):
         most = max(self.tau, 1 - self.tau)
         reason = "the coverage of a single label jumps; L is the largest density of the labels, estimated per cell on data"
         return Facts(Interval(lo, hi), Interval(lo, hi), most, None, reason, None, most * (hi - lo))
+
+    @property
+    def shift_invariant(self) -> bool:
+        return True
 
     def moments(self, labels: Array) -> Array:
         return np.stack([np.ones_like(labels), labels], axis=1)

@@ -65,6 +65,10 @@ class Ratio(Property):
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         a, b = self._parts(np.linspace(lo, hi, MESH))
         kept = b > 0  # the denominator may touch zero at the edge of the label range
+        if not kept.any():
+            raise InputError(
+                f"the denominator of {self!r} is nowhere positive for labels in [{lo:g}, {hi:g}]; choose other labels."
+            )
         ratio = a[kept] / b[kept]
         ends = Interval(float(ratio.min()), float(ratio.max()))
         most = float(b.max())
@@ -79,6 +83,9 @@ class Ratio(Property):
     def pieces(self, points: Array) -> Pieces:
         one, nil = np.ones_like(points), np.zeros_like(points)
         return one_piece(np.stack([nil, -one, points], axis=1), np.stack([nil, -points, points**2 / 2], axis=1))
+
+    def solve_moments(self, means: Array) -> Array:
+        return np.asarray(means[:, 1] / means[:, 2])
 
     @property
     def spec(self) -> str | None:

@@ -63,13 +63,21 @@ class Shortfall(Property):
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         mesh = np.linspace(lo - hi, hi - lo, MESH)
         values = self._loss(mesh)
-        slopes = np.diff(values) / np.diff(mesh)
-        flat = slopes.min() <= 1e-12 * slopes.max()
+        steepest, flattest = _slopes(mesh, values)
         ends = Interval(lo, hi)
         span = max(float(self.score(hi, lo)), float(self.score(lo, hi)))
-        anti = None if flat else float(1 / slopes.min())
-        return Facts(ends, ends, float(np.abs(values).max()), float(slopes.max()), "", anti, span)
+        anti = None if flattest <= 1e-12 * steepest else 1 / flattest
+        return Facts(ends, ends, float(np.abs(values).max()), steepest, "", anti, span)
 
     @property
     def shift_invariant(self) -> bool:
         return True
+
+
+def _slopes(mesh: Array, values: Array) -> tuple[float, float]:
+    """The steepest and the flattest slope, moved outwards by as much as slopes change from one mesh interval to the next."""
+    slopes = np.diff(values) / np.diff(mesh)
+    change = np.abs(np.diff(slopes))
+    change[change.size // 2] = 0.0  # the kink at 0 is a mesh point: slopes on its two sides do not inform each other
+    doubt = np.maximum(np.append(change, 0.0), np.append(0.0, change))
+    return float((slopes + doubt).max()), float((slopes - doubt).min())

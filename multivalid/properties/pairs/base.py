@@ -64,7 +64,14 @@ class PairFacts:
 
 
 class Pair(ABC):
-    """Two functionals of a label distribution that can be calibrated together. Subclasses are small frozen dataclasses."""
+    """Two functionals of a label distribution that can be calibrated together. Subclasses are small frozen dataclasses.
+
+    Examples
+    --------
+    >>> from multivalid import MeanVariance
+    >>> MeanVariance().names, float(MeanVariance().target(0.5, 2.0))
+    (('mean', 'variance'), 2.25)
+    """
 
     @property
     @abstractmethod

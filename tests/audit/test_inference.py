@@ -1,0 +1,107 @@
+"""The test is sized as it says, the debiased error is unbiased, and Holm's correction is Holm's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+import multivalid as mv
+from multivalid.audit import inference
+from tests.reference import audit_naive
+
+
+def binary(rng, rows):
+    truth = rng.random(rows)
+    return (rng.random(rows) < truth).astype(float), truth
+
+
+def rare(rng, rows):
+    truth = rng.uniform(0, 0.05, rows)
+    return (rng.random(rows) < truth).astype(float), truth
+
+
+def normal(rng, rows):
+    centre = rng.random(rows)
+    return centre + 0.3 * rng.standard_normal(rows), centre + 0.3 * 1.2815515655446004
+
+
+SETTINGS = {
+    "binary": (binary, "mean", mv.Grid.uniform(0, 1, 20)),
+    "rare events": (rare, "mean", mv.Grid.uniform(0, 0.05, 20)),
+    "quantile 0.9": (normal, "quantile:0.9", None),
+}
+
+
+def draws(name, count, rows=2000, groups=5, weighted=False, seed=1):
+    """Audits of the truth itself, with disjoint groups (so that their p-values are independent)."""
+    make, prop, grid = SETTINGS[name]
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        y, truth = make(rng, rows)
+        of = rng.integers(0, groups, rows)
+        weight = rng.exponential(1.0, rows) if weighted else None
+        yield mv.audit(y, truth, groups=[of == k for k in range(groups)], property=prop, grid=grid, sample_weight=weight)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_p_values_under_the_null(name, weighted):
+    p = np.concatenate([found.table["p_value"][1:] for found in draws(name, 160, weighted=weighted)])
+    # 800 independent p-values: the rejection rate at 5 % has standard error 0.8 %; a little conservative is fine, liberal is not.
+    assert 0.01 <= (p < 0.05).mean() <= 0.085
+    assert (p < 0.001).mean() <= 0.01
+    assert abs(p.mean() - 0.5) < 0.06
+    assert kstest(p, "uniform").statistic < 0.12
+
+
+def test_a_small_bias_is_found():
+    rng = np.random.default_rng(2)
+    y, truth = binary(rng, 20_000)
+    group = rng.random(20_000) < 0.25
+    found = mv.audit(y, np.clip(truth + 0.05 * group, 0, 1), groups=[group, ~group])
+    assert found.table["p_adjusted"][1] < 1e-4
+    assert found.table["p_adjusted"][2] > 0.05
+    assert found.verdict.startswith(("1 of 3", "2 of 3"))
+
+
+def test_outcomes_that_never_vary_are_judged_by_their_number():
+    few, many = (mv.audit(np.ones(n), np.full(n, 0.3), groups=[]).table["p_value"][0] for n in (2, 200))
+    assert few > 0.01  # by luck once in eleven
+    assert many < 1e-12
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_debiased_error_is_unbiased(weighted):
+    # A known bias of 0.1 in group 0 and none elsewhere; the plain error is too large by its noise, the debiased one is not.
+    rng = np.random.default_rng(3)
+    plain, debiased = [], []
+    for _ in range(400):
+        level = rng.integers(0, 4, 200) / 4
+        group = rng.random(200) < 0.5
+        y = level + 0.1 * group + rng.standard_normal(200) * (1 + level)
+        weight = rng.exponential(1.0, 200) if weighted else None
+        table = mv.audit(y, level, groups=[group], sample_weight=weight).table
+        share = table["weight"][1] / table["weight"][0]
+        plain.append(table["error"][1] - 0.01 * share)
+        debiased.append(table["debiased"][1] - 0.01 * share)
+    plain, debiased = np.array(plain), np.array(debiased)
+    error = debiased.std() / len(debiased) ** 0.5
+    assert abs(debiased.mean()) < 3.5 * error
+    assert plain.mean() > 20 * error
+
+
+def test_variance_of_equal_weights_is_the_textbook_one():
+    v = np.random.default_rng(4).normal(size=9)
+    column = np.array([[9.0]])
+    got = inference.mean_variance(column, 2 * column, np.array([[v.mean()]]), 4 * column, np.array([[4 * (v**2).sum()]]))
+    assert got[0, 0] == pytest.approx(v.var(ddof=1) / 9, rel=1e-12)
+
+
+def test_holm():
+    rng = np.random.default_rng(5)
+    for size in (1, 2, 7, 40):
+        p = rng.random(size) ** 3
+        p[: size // 3] = p[0]  # ties
+        np.testing.assert_allclose(inference.holm(p), audit_naive.holm(list(p)), rtol=1e-15)
+    np.testing.assert_allclose(inference.holm(np.array([0.01, 0.02, 0.9])), [0.03, 0.04, 0.9])
