@@ -14,6 +14,7 @@ from multivalid.atoms import frames, select
 from multivalid.audit.audit import Audit, audit_rows
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.predictor import LevelPredictor, Predictor
+from multivalid.batch.theorem import widened
 from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
@@ -107,7 +108,7 @@ class Calibration:
         weights = validate.weights(select.resolve(sample_weight, frame, "sample_weight"), labels.size)
         membership = select.membership_of(self.groups, data=data, groups=groups, rows=labels.size)
         rows = select.Rows(labels, calibrated, weights, self.groups, membership, frame)
-        return audit_rows(rows, self.property, self.grid)
+        return audit_rows(rows, self.property, widened(self.grid, calibrated))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one JSON file, whole or not at all; `multivalid.load` reads it back.
@@ -172,7 +173,7 @@ def predictor_from_json(data: Any, groups: int) -> Predictor:
         "levels": LevelPredictor.from_json,
         "link": LinkPredictor.from_json,
     }
-    if not isinstance(data, dict) or data.get("kind") not in kinds:
+    if not isinstance(data, dict) or not isinstance(data.get("kind"), str) or data["kind"] not in kinds:
         raise ModelFileError(f"predictor must be an object of kind {' or '.join(kinds)}.")
     return kinds[data["kind"]](data, groups)
 

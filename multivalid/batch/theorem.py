@@ -177,7 +177,7 @@ def with_holdout(certificate: Certificate, rows: Rows, held: Rows, prop: Propert
 
 def judged(certificate: Certificate, rows: Rows, held: Rows, prop: Property, grid: Grid) -> Certificate:
     """The certificate with error, debiased error and population bound on held-out rows that carry their final predictions."""
-    found = audit_rows(held, prop, grid)
+    found = audit_rows(held, prop, widened(grid, held.predictions))
     everyone = np.concatenate([rows.labels, held.labels]), np.concatenate([rows.weights, held.weights])
     bound = bounds.generalisation(
         found.error,
@@ -189,3 +189,8 @@ def judged(certificate: Certificate, rows: Rows, held: Rows, prop: Property, gri
     )
     unbiased = float(found.table["debiased"].max())
     return replace(certificate, holdout_error=found.error, holdout_debiased=unbiased, holdout_bound=bound)
+
+
+def widened(grid: Grid, predictions: Array) -> Grid:
+    """The same levels for predictions that may lie beyond those the grid was made for: they count at the outermost level."""
+    return Grid(grid.points, lo=min(grid.lo, float(predictions.min())), hi=max(grid.hi, float(predictions.max())))
