@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,11 @@ def decode(body: bytes, source: str) -> dict[str, Any]:
     if stored != checksum(content):
         raise ModelFileError(f"{source} is damaged or was edited: its checksum does not match.")
     return content
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value read from JSON is a number that fits a float (a whole number may have any number of digits)."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def checksum(content: dict[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from multivalid.batch.algorithm import Blocked
 from multivalid.errors import ModelFileError
 from multivalid.properties.base import Array
+from multivalid.storage import is_number
 
 STATUS = ("converged", "blocked", "budget")
 
@@ -154,8 +154,7 @@ def _maybe(value: Any, name: str) -> float:
 
 
 def _number(value: Any, name: str) -> float:
-    # The comparison also holds for whole numbers of any length, which float() would refuse.
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= sys.float_info.max:
+    if not is_number(value):
         raise ModelFileError(f"certificate: {name} must be a finite number, got {str(value)[:40]}.")
     return float(value)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,6 +12,7 @@ from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
 from multivalid.properties.base import Array
+from multivalid.storage import is_number
 
 
 class Predictor(Protocol):
@@ -59,7 +59,7 @@ class LevelPredictor:
 def grid_from_json(data: Any) -> Grid:
     """A grid from plain data, or the library's error."""
     numbers = isinstance(data, dict) and set(data) == {"points", "lo", "hi"} and isinstance(data["points"], list)
-    if not numbers or not all(_is_number(v) for v in (*data["points"], data["lo"], data["hi"])):
+    if not numbers or not all(is_number(v) for v in (*data["points"], data["lo"], data["hi"])):
         raise ModelFileError("grid must have points (a list of numbers), lo and hi.")
     try:
         grid = Grid.from_json(data)
@@ -68,10 +68,6 @@ def grid_from_json(data: Any) -> Grid:
     if grid.points.tolist() != data["points"]:
         raise ModelFileError("grid points must increase.")
     return grid
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _patch(patch: Any, groups: int, levels: int) -> Patch:
