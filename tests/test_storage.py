@@ -78,7 +78,9 @@ class TestRoundTrip:
         moved = DATA[DATA.columns[::-1]]
         np.testing.assert_array_equal(again.predict("p", data=moved), model.predict("p", data=DATA))
 
-    @pytest.mark.parametrize("text", ["mean", "quantile:0.9", "expectile:0.3", "huber:0.1", "event:0.2:0.6", "ratio:2:1", "moment:2"])
+    @pytest.mark.parametrize(
+        "text", ["mean", "quantile:0.9", "expectile:0.3", "huber:0.1", "event:0.2:0.6", "ratio:2:1", "moment:2"]
+    )
     def test_properties(self, text: str, tmp_path: Path) -> None:
         model = fitted("theorem", property=text, m=10)
         assert read(body_of(model, tmp_path / "model.json")).property == mv.parse(text)
@@ -88,9 +90,7 @@ class TestRoundTrip:
         assert np.isnan(read(body_of(model, tmp_path / "model.json")).certificate.least_drop)
 
     def test_blocked_cells(self, tmp_path: Path) -> None:
-        model = mv.multicalibrate(
-            [0.5] * 8, [0.1] * 8, groups=[], property="median", mode="paper", m=20, alpha=0.2, lipschitz=1.0
-        )
+        model = mv.multicalibrate([0.5] * 8, [0.1] * 8, groups=[], property="median", mode="paper", m=20, alpha=0.2, lipschitz=1.0)
         assert model.certificate.status == "blocked"
         assert read(body_of(model, tmp_path / "model.json")).certificate.blocked == model.certificate.blocked
 

@@ -49,6 +49,13 @@ class Certificate:
         What a person should know besides.
     asked : bool
         Whether the user gave alpha; in practical mode it is otherwise the error that chance alone would allow.
+
+    Examples
+    --------
+    >>> import multivalid as mv
+    >>> fitted = mv.multicalibrate([0.9] * 4, [0.1] * 4, groups=[], mode="theorem", m=10)
+    >>> fitted.certificate.status, fitted.certificate.updates, fitted.certificate.error <= fitted.certificate.alpha
+    ('converged', 1, True)
     """
 
     status: str
