@@ -102,16 +102,11 @@ def main(rows: int) -> None:
             seconds, step, made = best(y, base, groups, prop)
             updates = made.certificate.updates
             slow = naive_seconds(made.property, y, base, groups, made.grid) * updates
-<<<<<<< HEAD
             print(
                 f"{name}, {prop}: {updates} updates in {seconds:.2f} s, naive {slow:.0f} s: {slow / seconds:.0f} ×; "
                 f"{step * 1e6:.0f} µs per update; peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2:.2f} GB",
                 flush=True,
             )
-=======
-            line = f"{name}, {prop}: {updates} updates in {seconds:.2f} s, naive {slow:.0f} s: {slow / seconds:.0f} ×; "
-            line += f"{step * 1e6:.0f} µs per update"
->>>>>>> main
             if make is conjunctions:
                 few = rows // 10
                 _, small, _ = best(y[:few], base[:few], groups[:few], prop)

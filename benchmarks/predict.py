@@ -54,13 +54,8 @@ def main(rows: int) -> None:
     assert np.array_equal(level, replay(timed, grid.round(predictions), LEVELS, members))
     assert values.size == rows
     print(
-<<<<<<< HEAD
         f"{rows:,} rows × {GROUPS} groups, {PATCHES} patches: {fast:.2f} s, naive {slow:.1f} s (rounding {rounding:.1f} s, "
         f"{each * 1e3:.0f} ms per patch, timed on {len(timed)}): {slow / fast:.0f} ×; {above:.2f} GB above the input"
-=======
-        f"{rows:,} rows × {GROUPS} groups, {PATCHES} patches: {fast:.2f} s, naive {slow:.1f} s "
-        f"({slow / PATCHES * 1e3:.0f} ms per patch, timed on {len(timed)}): {slow / fast:.0f} ×; {above:.2f} GB above the input"
->>>>>>> main
     )
 
 
