@@ -32,7 +32,7 @@ layers: $(STAMP)  ## the import contract of ARCHITECTURE.md
 	$(BIN)/lint-imports
 
 pytest: $(STAMP)  ## tests and doctests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 demo: $(STAMP)  ## audit generated data and print what is found
 	$(BIN)/python examples/demo.py

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from multivalid.audit.audit import Audit, audit
+from multivalid.audit.pair import PairAudit
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.theorem import recalibrate
 from multivalid.calibration import Calibration, load
@@ -17,6 +18,11 @@ from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups, Groups
 from multivalid.groups.items import bins, cross
 from multivalid.groups.membership import Membership
+from multivalid.joint.backtest import Backtest, backtest
+from multivalid.joint.bounds import cvar_constants
+from multivalid.joint.calibration import JointCalibration
+from multivalid.joint.certificate import JointCertificate
+from multivalid.joint.score import joint_score
 from multivalid.properties import (
     BayesPair,
     CentralMoment,
@@ -78,6 +84,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Audit",
+    "Backtest",
     "BayesPair",
     "CVaR",
     "Calibration",
@@ -103,6 +110,8 @@ __all__ = [
     "Groups",
     "Huber",
     "InterquartileRange",
+    "JointCalibration",
+    "JointCertificate",
     "Law",
     "LpQuantile",
     "Mean",
@@ -119,6 +128,7 @@ __all__ = [
     "MultivalidError",
     "OnlineMulticalibrator",
     "Pair",
+    "PairAudit",
     "Property",
     "ProportionalHazard",
     "Quantile",
@@ -137,8 +147,11 @@ __all__ = [
     "Verdict",
     "Wang",
     "audit",
+    "backtest",
     "bins",
     "cross",
+    "cvar_constants",
+    "joint_score",
     "load",
     "multicalibrate",
     "parse",

@@ -18,6 +18,7 @@ from multivalid.batch.theorem import widened
 from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
+from multivalid.joint import calibration as joint
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.properties import Property, parse, spec_of
 from multivalid.storage import read_json, write_json
@@ -178,7 +179,7 @@ def predictor_from_json(data: Any, groups: int) -> Predictor:
     return kinds[data["kind"]](data, groups)
 
 
-def load(path: str | os.PathLike[str]) -> Calibration:
+def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that `save` wrote; a damaged, edited or foreign file is refused with the reason.
 
     Examples
@@ -188,6 +189,8 @@ def load(path: str | os.PathLike[str]) -> Calibration:
     multivalid.errors.ModelFileError: cannot read no such file: No such file or directory.
     """
     content = read_json(path)
+    if content.get("kind") == joint.KIND:
+        return joint.JointCalibration.from_json(content)
     if content.get("kind") != KIND:
         raise ModelFileError(f"{path} holds a {content.get('kind')!r}, not a {KIND!r}.")
     return Calibration.from_json(content)

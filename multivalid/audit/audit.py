@@ -12,14 +12,16 @@ from multivalid.atoms.frames import from_columns
 from multivalid.atoms.select import Rows
 from multivalid.audit import inference, measures
 from multivalid.audit.cells import tabulate
+from multivalid.audit.pair import audit_pair_rows
 from multivalid.audit.solve import cell_values, from_moments, group_values
 from multivalid.audit.statistics import CellStatistics
 from multivalid.audit.text import verdict_line, worst_table
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.membership import Bits
-from multivalid.properties import Property, parse
+from multivalid.properties import Pair, Property
 from multivalid.properties.base import Array
+from multivalid.scope import require
 
 MAX_LEVELS_AS_GIVEN = 64  # predictions with at most this many distinct values are audited value by value
 DEFAULT_LEVELS = 20
@@ -105,21 +107,21 @@ def audit(
     *,
     groups: Any,
     data: Any = None,
-    property: str | Property = "mean",
-    grid: Grid | None = None,
+    property: str | Property | Pair = "mean",
+    grid: Grid | Any | None = None,
     sample_weight: Any = None,
-) -> Audit:
+) -> Any:
     """For each group: how far are the predictions off, given their own value, and is that beyond chance?
 
     Parameters
     ----------
     y_true, y_pred : array-like, or the name of a column of `data`
-        Outcomes and predictions.
+        Outcomes and predictions; for a pair, predictions have two columns: an array (rows, 2), or two arrays or column names.
     groups : list of items, Groups, or boolean array
         For whom: predicate texts, column names, `bins`, `cross`, boolean arrays. The whole population is always a group.
     data : data frame, optional
         Where columns named in the other arguments live.
-    property : Property or str
+    property : Property, Pair or str
         What the predictions are of.
     grid : Grid, optional
         Levels to condition on. By default: predictions with at most 64 distinct values are taken value by value; probabilities are cut
@@ -129,7 +131,7 @@ def audit(
 
     Returns
     -------
-    Audit
+    Audit, or PairAudit for a pair
 
     Notes
     -----
@@ -148,7 +150,10 @@ def audit(
     >>> found.verdict
     '1 of 2 groups is off beyond chance at 5 %: group 1.'
     """
-    prop = parse(property)
+    prop = require(property)
+    if isinstance(prop, Pair):
+        gathered = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=2)
+        return audit_pair_rows(gathered, prop, grid)
     rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight)
     return audit_rows(rows, prop, grid)
 
