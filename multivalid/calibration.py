@@ -265,7 +265,7 @@ def predictor_from_json(data: Any, groups: int) -> Predictor:
         "levels": LevelPredictor.from_json,
         "link": LinkPredictor.from_json,
     }
-    if not isinstance(data, dict) or data.get("kind") not in kinds:
+    if not isinstance(data, dict) or not isinstance(data.get("kind"), str) or data["kind"] not in kinds:
         raise ModelFileError(f"predictor must be an object of kind {' or '.join(kinds)}.")
     return kinds[data["kind"]](data, groups)
 

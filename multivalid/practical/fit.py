@@ -32,7 +32,7 @@ ROUNDS = 3
 NOTHING_DONE = "Already multicalibrated as far as held-out rows can tell: nothing done."
 ONE_SPLIT = 20_000  # with at least this many rows one held-out fifth decides; with fewer all five folds do
 FOLDS = 5
-FEWEST = 30  # rows below which no held-out comparison can tell anything
+FEWEST = 100  # rows below which no held-out comparison can tell anything
 
 
 @dataclass(frozen=True)
