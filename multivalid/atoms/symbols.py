@@ -64,8 +64,8 @@ def symbols(prop: Property) -> Symbols:
     True
     >>> symbols(Property.from_identification(lambda g, y: g - y))
     Traceback (most recent call last):
-    multivalid.errors.InputError: <property '<lambda>'> cannot be computed where the rows live: it has no moments that an engine
-    could add up. Collect the rows into memory (or a random sample of them) and pass that frame as data=.
+    multivalid.errors.InputError: <property '<lambda>'> has no moments that an engine could add up. Collect the rows into memory
+    (or a random sample of them) and pass that frame as data=.
     """
     match prop:
         case Mean():
@@ -87,8 +87,8 @@ def symbols(prop: Property) -> Symbols:
         case Ratio(numerator=int() as a, denominator=int() as b):
             return _ratio(a, b)
     raise InputError(
-        f"{prop!r} cannot be computed where the rows live: it has no moments that an engine could add up. "
-        f"Collect the rows into memory (or a random sample of them) and pass that frame as data=."
+        f"{prop!r} has no moments that an engine could add up. Collect the rows into memory (or a random sample of them) "
+        f"and pass that frame as data=."
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import glob
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 from multivalid.cli.exits import bad_data, one_line, usage
 
 PARQUET, CSV = (".parquet", ".pq"), (".csv", ".csv.gz", ".tsv")
+TAB = "\\t"
 HELD = "mv_held_out"
 
 
@@ -26,11 +28,11 @@ class Store:
     folder: Path = field(default_factory=Path)
     connection: Any = None
 
-    def open(self, paths: list[str], share: float | None = None, seed: int = 0) -> Any:
-        """The rows of all files as one relation; with `share`, a boolean column marks the rows held out."""
+    def open(self, paths: list[str], *, numbers: Sequence[str | None] = (), share: float | None = None, seed: int = 0) -> Any:
+        """The rows of all files as one relation; `numbers` must be numeric, and with `share` a boolean column marks rows held out."""
         files = expand(paths)
-        if files[0].endswith(CSV):
-            files = [self._as_parquet(files)]
+        if files[0].lower().endswith(CSV):
+            files = [self._as_parquet(files, [name for name in numbers if name is not None])]
         names = [name.replace("'", "''") for name in files]
         source = "read_parquet([" + ", ".join(f"'{name}'" for name in names) + "]"
         try:
@@ -43,7 +45,7 @@ class Store:
         except Exception as error:
             raise bad_data(f"{files[0]} cannot be read: {one_line(error)[:300]}") from None
 
-    def _as_parquet(self, files: list[str]) -> str:
+    def _as_parquet(self, files: list[str], numbers: list[str]) -> str:
         """Text is read once, checked to the last row, and kept as Parquet for the passes that follow."""
         for name in files:
             if os.path.getsize(name) == 0:
@@ -51,11 +53,28 @@ class Store:
         target = str(self.folder / "rows.parquet")
         listed = ", ".join("'" + name.replace("'", "''") + "'" for name in files)
         try:
-            rows = f"SELECT * FROM read_csv([{listed}], header=true, null_padding=false)"
-            self.connection.execute(f"COPY ({rows}) TO '{target}' (FORMAT parquet)")
+            mark = TAB if files[0].lower().endswith(".tsv") else ","
+            read = f"read_csv([{listed}], header=true, delim='{mark}', null_padding=false)"
+            self.connection.execute(f"COPY (SELECT * FROM {read}) TO '{target}' (FORMAT parquet)")
         except Exception as error:
             raise bad_data(_csv_problem(files[0], str(error))) from None
+        for name in numbers:
+            self._numeric(files[0] if len(files) == 1 else "the files", target, name)
         return target
+
+    def _numeric(self, source: str, target: str, name: str) -> None:
+        """A column that a stray text has made a text column: say where."""
+        rows = self.connection.sql(f"SELECT * FROM read_parquet('{target}', file_row_number=true)")
+        kinds = dict(zip(rows.columns, map(str, rows.types), strict=True))
+        if kinds.get(name) != "VARCHAR":
+            return
+        column = '"' + name.replace('"', '""') + '"'
+        bad = f"SELECT file_row_number, {column} FROM rows WHERE {column} IS NOT NULL AND TRY_CAST({column} AS DOUBLE) IS NULL"
+        found = self.connection.sql(f"{bad} ORDER BY 1 LIMIT 1").fetchall()
+        if found:
+            raise bad_data(
+                f"{source}, line {found[0][0] + 2}: column {name!r} holds {str(found[0][1])[:40]!r}, which is not a number."
+            )
 
 
 @contextmanager
@@ -125,7 +144,20 @@ def _csv_problem(name: str, message: str) -> str:
     )
     if line and reason:
         return f"{name}, line {line.group(1)}: {reason.group(1).strip().lower().rstrip('.')}."
-    return f"{name} cannot be read as CSV: {one_line(message)[:250]}"
+    return _odd_row(name) or f"{name} cannot be read as CSV: {one_line(message)[:250]}"
+
+
+def _odd_row(name: str) -> str | None:
+    """The first row with more or fewer fields than the header; looked for only when the engine could make nothing of the file."""
+    if name.lower().endswith(".gz"):
+        return None
+    with open(name, encoding="utf-8", errors="replace", newline="") as file:
+        reader = csv.reader(file, delimiter="\t" if name.lower().endswith(".tsv") else ",")
+        head = len(next(reader, []))
+        for row in reader:
+            if row and len(row) != head:
+                return f"{name}, line {reader.line_num}: {len(row)} fields where the header has {head}."
+    return None
 
 
 def check_output(path: Path | None, *suffixes: str) -> None:

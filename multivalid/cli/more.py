@@ -38,7 +38,7 @@ def backtest(
     """Test value at risk and expected shortfall together."""
     function, items = needed("backtest"), [group_item(text) for text in groups or []]
     with store(memory) as files, show.busy("testing …", json):
-        table = files.open(data).to_arrow_table()
+        table = files.open(data, numbers=[label, var, es]).to_arrow_table()
         found = function(label, var, es, tau=tau, groups=items, data=table, losses=losses, lags=lags)
     typer.echo(as_json({"tau": tau, "groups": found.table}) if json else found.summary())
 
@@ -75,7 +75,7 @@ def replay(
     learner, prop, items = needed("OnlineMulticalibrator"), property_named(property), [group_item(text) for text in groups or []]
     check_output(output, ".csv", ".parquet", ".pq")
     with store(memory) as files, show.busy("replaying …", json):
-        rows = files.open(data)
+        rows = files.open(data, numbers=[label, base])
         if label not in rows.columns:
             raise bad_data(f"--label {label!r} is not a column of the data; columns: {', '.join(rows.columns[:20])}.")
         table = rows.to_arrow_table()
@@ -108,7 +108,7 @@ def report(
     check_output(output, ".html", ".json")
     prop, items = property_named(property), [group_item(text) for text in groups or []]
     with store(memory) as files, show.busy("writing …", False):
-        rows = files.open(data)
+        rows = files.open(data, numbers=[label, prediction, weight])
         if model is None:
             found: Any = mv.audit(label, prediction, groups=items, data=rows, property=prop, sample_weight=weight)
             run.write_report(found, output)

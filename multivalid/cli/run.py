@@ -24,7 +24,7 @@ class Settings:
     label: str
     prediction: str
     groups: list[str] | None
-    spec: str
+    target: str
     weight: str | None
     holdout: str | None
     mode: str
@@ -61,7 +61,7 @@ def audit(
     prop, items = property_named(property), [group_item(text) for text in groups or []]
     check_output(report, ".html", ".json")
     with store(memory) as files, show.busy("auditing …", json):
-        rows = files.open(data)
+        rows = files.open(data, numbers=[label, prediction, weight])
         found = mv.audit(label, prediction, groups=items, data=rows, property=prop, sample_weight=weight)
         written = write_report(found, report)
     if json:
@@ -87,13 +87,14 @@ def fit(
     memory: str,
 ) -> None:
     """Fit on files, say what was reached, write the model."""
-    prop, items = property_named(settings.spec), [group_item(text) for text in settings.groups or []]
+    prop, items = property_named(settings.target), [group_item(text) for text in settings.groups or []]
     if settings.mode not in MODES:
         raise usage(f"--mode {settings.mode!r} must be one of {', '.join(MODES)}.")
     check_output(model, ".json")
     check_output(report, ".html", ".json")
+    numbers = [settings.label, settings.prediction, settings.weight]
     with store(memory) as files, show.busy("fitting …", json):
-        rows = files.open(data, settings.share, settings.seed)
+        rows = files.open(data, numbers=numbers, share=settings.share, seed=settings.seed)
         holdout = HELD if settings.share is not None else settings.holdout
         made = mv.multicalibrate(
             settings.label, settings.prediction, groups=items, data=rows, property=prop, sample_weight=settings.weight,
@@ -118,7 +119,7 @@ def apply(data: list[str], model: Path, prediction: str, output: Path, column: s
     check_output(output, ".csv", ".parquet", ".pq")
     made = mv.load(model)
     with store(memory) as files, show.busy("applying …", json):
-        rows = files.open(data)
+        rows = files.open(data, numbers=[prediction])
         if column in rows.columns:
             raise usage(f"--column {column!r} is already a column of the data; choose another name.")
         count = rows.count("*").fetchall()[0][0]
@@ -183,7 +184,7 @@ def _as_data(made: Any, compared: tuple[Any, Any] | None) -> dict[str, Any]:
 
 def _say(made: Any, compared: tuple[Any, Any] | None, settings: Settings, top: int, written: list[str]) -> None:
     out = show.console()
-    title = f"multivalid {settings.spec} of {settings.label} for {len(made.groups)} groups ({settings.mode} mode)"
+    title = f"multivalid {settings.target} of {settings.label} for {len(made.groups)} groups ({settings.mode} mode)"
     out.print(title, markup=False, style="bold")
     if compared:
         before, after = compared
