@@ -31,6 +31,12 @@ class Backtest:
         One row per group: name, rows, exceedances, expected; var_mean and es_mean (V⁰ and V¹, negative where risk was understated)
         with their standard errors var_se, es_se; wald and p_value of the two-sided test, one_sided of the test for understated risk;
         p_adjusted and one_sided_adjusted by Holm over the groups.
+
+    Examples
+    --------
+    >>> found = backtest(np.arange(100.0), np.full(100, 94.0), np.full(100, 97.0), tau=0.95, groups=[])
+    >>> found.table["exceedances"], found.table["expected"]
+    (array([5]), array([5.]))
     """
 
     def __init__(self, tau: float, losses: bool, table: dict[str, NDArray[Any]], frame: Any) -> None:
