@@ -39,6 +39,13 @@ class PairAudit:
         the predicted f⁰; Holm's correction covers both coordinates of all groups.
     cells : PairCells
         Everything by (level⁰, level¹, group).
+
+    Examples
+    --------
+    >>> import multivalid as mv
+    >>> found = mv.audit([0.0, 1.0, 0.0, 1.0], [[0.5, 0.9]] * 4, groups=[], property="mean_variance")
+    >>> [round(error, 4) for error in found.errors]
+    [0.0, 0.4225]
     """
 
     def __init__(self, pair: Pair, grids: tuple[Grid, Grid], table: dict[str, NDArray[Any]], cells: PairCells, rows: Rows) -> None:

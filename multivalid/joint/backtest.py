@@ -31,6 +31,12 @@ class Backtest:
         One row per group: name, rows, exceedances, expected; var_mean and es_mean (V⁰ and V¹, negative where risk was understated)
         with their standard errors var_se, es_se; wald and p_value of the two-sided test, one_sided of the test for understated risk;
         p_adjusted and one_sided_adjusted by Holm over the groups.
+
+    Examples
+    --------
+    >>> loss = np.random.default_rng(0).standard_normal(2000)
+    >>> backtest(loss, np.full(2000, 1.96), np.full(2000, 2.338), tau=0.975, groups=[]).verdict
+    '0 of 1 groups miscalibrated at 5 % (two-sided), 0 with risk understated (one-sided); Holm over groups.'
     """
 
     def __init__(self, tau: float, losses: bool, table: dict[str, NDArray[Any]], frame: Any) -> None:

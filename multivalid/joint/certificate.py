@@ -61,6 +61,13 @@ class JointCertificate:
         Errors on rows not used, and the same with the noise taken out (the second at the predicted γ⁰).
     note : str
         What a person should know besides.
+
+    Examples
+    --------
+    >>> import multivalid as mv
+    >>> fitted = mv.multicalibrate([0.0, 1.0] * 50, [[0.5, 0.9]] * 100, groups=[], property="mean_variance", mode="theorem", m=20)
+    >>> fitted.certificate.status
+    'converged'
     """
 
     status: str
