@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint types layers pytest demo docs browser versus bench clean
+.PHONY: help test test-spark lint types layers pytest demo docs browser versus bench clean
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
 
 # Reinstalled only when the requirements change; the package itself is installed in place.
 $(STAMP): pyproject.toml constraints.txt
@@ -33,6 +33,19 @@ layers: $(STAMP)  ## the import contract of ARCHITECTURE.md
 
 pytest: $(STAMP)  ## tests and doctests
 	$(BIN)/python -m pytest -n 2
+
+SPARK := .venv-spark
+SPARK_STAMP := $(SPARK)/.installed
+
+# Spark is large: it has an environment of its own, made on first use.
+$(SPARK_STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(SPARK)
+	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
+	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[test,spark]'
+	@touch $@
+
+test-spark: $(SPARK_STAMP)  ## the same cases on a real local Spark session; needs Java
+	$(SPARK)/bin/python -m pytest tests/engines/test_same_answers.py tests/engines/test_spark.py -k spark -rs
 
 demo: $(VENV)/.demo  ## a year of real flights: audit, correct, check, report; writes demo-output/
 	$(BIN)/python -m multivalid.demo demo-output
@@ -59,4 +72,4 @@ bench: $(STAMP)  ## speed and memory against plain NumPy
 	$(BIN)/python benchmarks/audit.py
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(SPARK) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -75,7 +75,7 @@ def true_value(prop: mv.Property, loc: Any, scale: Any) -> Any:
     for part in np.array_split(np.arange(loc.size), max(1, loc.size // 5000)):
         labels = W.SIGMOID(loc[part, None] + scale[part, None] * NORMAL_NODES)
         lo, hi = np.zeros(part.size), np.ones(part.size)
-        for _ in range(30):
+        for _ in range(22):
             middle = (lo + hi) / 2
             low = prop.identify(middle[:, None], labels) @ NORMAL_WEIGHTS < 0
             lo, hi = np.where(low, middle, lo), np.where(low, hi, middle)

@@ -12,13 +12,20 @@ from numpy.typing import NDArray
 
 from multivalid import validate
 from multivalid.atoms import frames, select
+from multivalid.atoms.lazy import lazy_rows
+from multivalid.atoms.predict import predicting_levels
+from multivalid.atoms.summary import PREDICTION, complete_predictions
 from multivalid.audit.audit import Audit, audit_rows
+from multivalid.audit.lazy import audit_lazy
 from multivalid.batch.certificate import Certificate
+from multivalid.batch.lazy import moves
 from multivalid.batch.predictor import LevelPredictor, Predictor
 from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
+from multivalid.groups.remote import Frame, lazy_frame
 from multivalid.joint import calibration as joint
+from multivalid.practical.lazy import predicting_link
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.properties import Property, parse, spec_of
 from multivalid.storage import read_json, write_json
@@ -26,6 +33,7 @@ from multivalid.storage import read_json, write_json
 if TYPE_CHECKING:
     from pathlib import Path
 
+_AFTER = "__mv_calibrated"
 KIND, VERSION = "multivalid.calibration", 1
 
 
@@ -78,7 +86,8 @@ class Calibration:
         groups : boolean array or list of them, optional
             For groups that were fitted from boolean arrays: the same arrays for the new rows.
         output : str, optional
-            Return the frame with the predictions as this column, instead of an array.
+            Return the frame with the predictions as this column, instead of an array. A lazy frame stays lazy and always returns
+            a frame, with the column "calibrated" unless another name is given.
 
         Examples
         --------
@@ -87,6 +96,9 @@ class Calibration:
         >>> fitted.predict([0.1, 0.9])
         array([0.125, 0.875])
         """
+        lazy = lazy_frame(data)
+        if lazy is not None:
+            return self._predict_lazy(y_pred, lazy, output or "calibrated")
         frame = None if data is None else frames.eager(data)
         predictions = select.predictions_of(y_pred, frame, 1)
         membership = select.membership_of(self.groups, data=data, groups=groups, rows=predictions.shape[0])
@@ -96,6 +108,16 @@ class Calibration:
         if frame is None:
             raise InputError(f"output={output!r} needs data=, the frame to add the column to.")
         return frames.with_column(frame, output, values)
+
+    def _predict_lazy(self, y_pred: Any, frame: Frame, output: str) -> Any:
+        opened = complete_predictions(frame, y_pred)
+        if isinstance(self.predictor, LinkPredictor):
+            made = predicting_link(opened, self.groups, self.predictor, output)
+        else:
+            assert isinstance(self.predictor, LevelPredictor)
+            targets = moves(self.predictor.patches, self.grid)
+            made = predicting_levels(opened, self.groups, self.grid, targets, output)
+        return made.drop(PREDICTION).to_native()
 
     def audit(self, y_true: Any, y_pred: Any, *, data: Any = None, groups: Any = None, sample_weight: Any = None) -> Audit:
         """Audit the calibrated predictions on rows with known outcomes; `y_pred` are the model's own predictions.
@@ -107,6 +129,12 @@ class Calibration:
         >>> fitted.audit([0, 1], [0.5, 0.5]).error
         0.015625
         """
+        lazy = lazy_frame(data)
+        if lazy is not None:
+            after = lazy_frame(self._predict_lazy(y_pred, lazy, _AFTER))
+            assert after is not None
+            stays = lazy_rows(y_true, _AFTER, groups=self.groups, frame=after, sample_weight=sample_weight, prop=self.property)
+            return audit_lazy(stays, self.property, self.grid, beyond=True)
         frame = None if data is None else frames.eager(data)
         calibrated = self.predict(y_pred, data=data, groups=groups)
         labels = validate.vector(select.resolve(y_true, frame, "y_true"), "y_true")
@@ -114,7 +142,7 @@ class Calibration:
         weights = validate.weights(select.resolve(sample_weight, frame, "sample_weight"), labels.size)
         membership = select.membership_of(self.groups, data=data, groups=groups, rows=labels.size)
         rows = select.Rows(labels, calibrated, weights, self.groups, membership, frame)
-        return audit_rows(rows, self.property, self.grid)
+        return audit_rows(rows, self.property, self.grid, beyond=True)
 
     def report(
         self,
@@ -237,7 +265,7 @@ def predictor_from_json(data: Any, groups: int) -> Predictor:
         "levels": LevelPredictor.from_json,
         "link": LinkPredictor.from_json,
     }
-    if not isinstance(data, dict) or data.get("kind") not in kinds:
+    if not isinstance(data, dict) or not isinstance(data.get("kind"), str) or data["kind"] not in kinds:
         raise ModelFileError(f"predictor must be an object of kind {' or '.join(kinds)}.")
     return kinds[data["kind"]](data, groups)
 

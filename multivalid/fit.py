@@ -10,7 +10,9 @@ from threadpoolctl import threadpool_limits
 
 from multivalid import validate
 from multivalid.atoms import select
+from multivalid.atoms.lazy import LazyRows, held_out, lazy_rows
 from multivalid.atoms.select import Rows
+from multivalid.batch import lazy as batch_lazy
 from multivalid.batch import theorem
 from multivalid.batch.algorithm import Progress
 from multivalid.batch.plan import make_plan
@@ -18,8 +20,10 @@ from multivalid.batch.predictor import LevelPredictor
 from multivalid.calibration import Calibration
 from multivalid.errors import InputError
 from multivalid.grid import Grid
+from multivalid.groups.remote import lazy_frame
 from multivalid.joint.fit import fit_pair
 from multivalid.practical import fit as practical
+from multivalid.practical import lazy as practical_lazy
 from multivalid.properties import Pair, Property
 from multivalid.scope import require
 
@@ -53,7 +57,8 @@ def multicalibrate(
     groups : list of items, Groups, or boolean array
         For whom; see `Groups`. The whole population is always a group.
     data : data frame, optional
-        Where columns named in the other arguments live.
+        Where columns named in the other arguments live. With a lazy frame (polars LazyFrame, DuckDB relation, Spark, …) the rows
+        stay where they are; see docs/engines.md.
     property : Property, Pair or str
         What the predictions are of. With a pair, such as "quantile_cvar:0.95", both coordinates are calibrated together, and grid, m,
         alpha and lipschitz may be two values, one per coordinate.
@@ -72,8 +77,9 @@ def multicalibrate(
     lipschitz : float, optional
         L, where the property has none of its own (quantiles: a bound on the label density); estimated from the
         population when not given.
-    holdout : float or boolean array, optional
-        Share of the rows, drawn at random, or the rows themselves, to keep out of the fit and judge it on.
+    holdout : float, boolean array or str, optional
+        Share of the rows, drawn at random, or the rows themselves (a mask, a predicate, the name of a boolean column), to keep out
+        of the fit and judge it on.
     max_updates : int, optional
         Stop after this many updates, with status "budget".
     progress : bool or callable
@@ -102,11 +108,18 @@ def multicalibrate(
         raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
     if max_updates is not None:
         validate.count(max_updates, "max_updates", 0)
+    report = _reporter(progress)
+    frame = lazy_frame(data)
+    if frame is not None:
+        if isinstance(prop, Pair):
+            raise InputError("data is a lazy frame, but pairs are calibrated in memory; collect the columns first.")
+        stays = lazy_rows(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=prop)
+        goal = practical.Goal(m, grid, alpha, max_updates)
+        return _fit_lazy(stays, prop, goal, mode=mode, lipschitz=lipschitz, holdout=holdout, progress=report, seed=random_state)
     width = 2 if isinstance(prop, Pair) else 1
     rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=width)
     prop.check_labels(rows.labels)
-    fitting, held = split(rows, holdout, random_state)
-    report = _reporter(progress)
+    fitting, held = split(rows, select.marked(holdout, data, "holdout"), random_state)
     # The products are small: threads would spin more than they compute.
     with threadpool_limits(1, user_api="blas"):
         if isinstance(prop, Pair):
@@ -121,6 +134,30 @@ def multicalibrate(
         plan = make_plan(fitting, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
         made = theorem.fit(fitting, prop, plan, held=held, max_updates=max_updates, progress=report)
     return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels, held or fitting)
+
+
+def _fit_lazy(
+    rows: LazyRows,
+    prop: Property,
+    goal: practical.Goal,
+    *,
+    mode: str,
+    lipschitz: float | None,
+    holdout: Any,
+    progress: Progress | None,
+    seed: int,
+) -> Calibration:
+    """The same on rows that stay where they are."""
+    fitting, held = held_out(rows, holdout)
+    if mode == "practical":
+        with threadpool_limits(1, user_api="blas"):
+            done = practical_lazy.fit_lazy(fitting, prop, goal, held=held, progress=progress, random_state=seed)
+        return Calibration(prop, rows.groups, done.predictor, done.certificate)
+    made = batch_lazy.fit_lazy(
+        fitting, prop, mode=mode, grid=goal.grid, m=goal.m, alpha=goal.alpha, lipschitz=lipschitz, held=held,
+        max_updates=goal.max_updates, progress=progress,
+    )  # fmt: skip
+    return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate)
 
 
 def split(rows: Rows, holdout: Any, random_state: int) -> tuple[Rows, Rows | None]:

@@ -43,11 +43,6 @@ def changed(**values: Any) -> Iterator[None]:
             setattr(homes[name], name, value)
 
 
-def plain_significance(sums: Any, squares: Any, cross: Any, prior: float) -> Any:
-    """The screening without taking out what the two groups of a product explain."""
-    return np.abs(sums) / np.sqrt(squares + prior)
-
-
 SETTINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("default", {}, {}),
     ("m = 10", {}, {"m": 10}),
@@ -56,7 +51,6 @@ SETTINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("at most 16 products", {"MOST_PRODUCTS": 16}, {}),
     ("at most 64 products", {"MOST_PRODUCTS": 64}, {}),
     ("15 steps on large data too", {"LARGE_STEPS": 15}, {}),
-    ("plain screening", {"significance": plain_significance}, {}),
 ]
 
 

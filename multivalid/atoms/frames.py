@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
@@ -26,9 +27,7 @@ def eager(data: Any) -> nw.DataFrame[Any]:
 def column(frame: nw.DataFrame[Any], name: str, argument: str) -> NDArray[Any]:
     """Column `name` as a vector; missing values are refused with their number and first row."""
     if name not in frame.columns:
-        near = difflib.get_close_matches(name, frame.columns, n=3)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns: {', '.join(frame.columns[:20])}."
-        raise InputError(f"{argument}={name!r} is not a column of data; {hint}")
+        raise unknown(name, frame.columns, argument)
     series = frame[name]
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
         raise InputError(f"{argument}={name!r} must hold numbers, but the column has type {series.dtype}; convert it first.")
@@ -39,6 +38,13 @@ def column(frame: nw.DataFrame[Any], name: str, argument: str) -> NDArray[Any]:
             f"drop those rows or fill them in before calling."
         )
     return np.asarray(series.to_numpy())
+
+
+def unknown(name: str, columns: Sequence[str], argument: str) -> InputError:
+    """The error for a column that is not there, with the names that look like it."""
+    near = difflib.get_close_matches(name, columns, n=3)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns: {', '.join(columns[:20])}."
+    return InputError(f"{argument}={name!r} is not a column of data; {hint}")
 
 
 def from_columns(columns: dict[str, Any], like: nw.DataFrame[Any] | None) -> Any:

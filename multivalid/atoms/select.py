@@ -11,9 +11,12 @@ import numpy as np
 from multivalid import validate
 from multivalid.atoms import frames
 from multivalid.errors import InputError
+from multivalid.groups.blocks import Holds
 from multivalid.groups.family import FittedGroups, Groups
+from multivalid.groups.frames import open_frame
 from multivalid.groups.items import Flags
 from multivalid.groups.membership import Membership
+from multivalid.groups.predicate import parse
 from multivalid.properties.base import Array
 
 
@@ -77,6 +80,15 @@ def membership_of(fitted: FittedGroups, *, data: Any, groups: Any, rows: int) ->
             )
         return groups
     return Membership.from_masks(fitted.masks(data, arrays=groups, n_rows=rows), rows)
+
+
+def marked(value: Any, data: Any, argument: str) -> Any:
+    """The mask that a predicate, or the name of a boolean column, makes of `data`; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    if data is None:
+        raise InputError(f"{argument}={value!r} is a condition on columns, but data=None; pass the frame as data=.")
+    return Holds(parse(value).condition).codes(open_frame(data)) == 0
 
 
 def _groups(groups: Any, data: Any, rows: int) -> tuple[FittedGroups, Membership]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from multivalid.atoms import select
 from multivalid.atoms.frames import from_columns
+from multivalid.atoms.lazy import lazy_rows
 from multivalid.atoms.select import Rows
 from multivalid.audit import inference, measures
 from multivalid.audit.cells import tabulate
@@ -22,6 +23,7 @@ from multivalid.audit.text import verdict_line, worst_table
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.membership import Bits
+from multivalid.groups.remote import lazy_frame
 from multivalid.properties import Pair, Property
 from multivalid.properties.base import Array
 from multivalid.scope import require
@@ -201,7 +203,7 @@ def audit(
     groups : list of items, Groups, or boolean array
         For whom: predicate texts, column names, `bins`, `cross`, boolean arrays. The whole population is always a group.
     data : data frame, optional
-        Where columns named in the other arguments live.
+        Where columns named in the other arguments live; a lazy frame (polars LazyFrame, DuckDB relation, Spark, …) is not collected.
     property : Property, Pair or str
         What the predictions are of.
     grid : Grid, optional
@@ -232,21 +234,30 @@ def audit(
     '1 of 2 groups is off beyond chance at 5 %: group 1.'
     """
     prop = require(property)
+    frame = lazy_frame(data)
     if isinstance(prop, Pair):
+        if frame is not None:
+            raise InputError("data is a lazy frame, but pairs are audited in memory; collect the columns first.")
         gathered = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=2)
         return audit_pair_rows(gathered, prop, grid)
+    if frame is not None:
+        from multivalid.audit.lazy import audit_lazy  # it builds on this module
+
+        stays = lazy_rows(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=prop)
+        return audit_lazy(stays, prop, grid)
     rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight)
     return audit_rows(rows, prop, grid)
 
 
-def audit_rows(rows: Rows, prop: Property, grid: Grid | None = None) -> Audit:
-    """The audit of rows already gathered."""
+def audit_rows(rows: Rows, prop: Property, grid: Grid | None = None, *, beyond: bool = False) -> Audit:
+    """The audit of rows already gathered; `beyond` lets predictions outside the grid's range count at its outermost levels."""
     prop.check_labels(rows.labels)
     if grid is None:
         grid = default_grid(rows.predictions, rows.weights)
     elif not isinstance(grid, Grid):
         raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
-    grid.check(rows.predictions)
+    if not beyond:
+        grid.check(rows.predictions)
     level = grid.round(rows.predictions)
     by_row = rows.membership.by_row()
     cells = CellStatistics.of(rows, prop, grid, level, by_row)

@@ -47,17 +47,21 @@ class CellStatistics:
     @classmethod
     def at(cls, rows: Rows, v: Array, level: NDArray[np.intp], levels: int, by_row: Bits) -> CellStatistics:
         """The same for an identification computed elsewhere (the second coordinate of a pair)."""
-        count, weight, wv, ww, wwvv, wp = _sums(rows, v, by_row, level, levels)
+        sums = _sums(rows, v, by_row, level, levels)
+        return cls.from_sums(sums, float(rows.weights.sum()), inference.kurtosis(rows.weights, v))
+
+    @classmethod
+    def from_sums(cls, sums: tuple[Array, ...], total: float, kurt: float) -> CellStatistics:
+        """The same from the sums of each cell (rows with weight, w, wV, w², w²V², w·prediction), the total weight and the kurtosis."""
+        count, weight, wv, ww, wwvv, wp = sums
         filled = weight > 0
         with np.errstate(divide="ignore", invalid="ignore"):
             mean, prediction = np.where(filled, wv / weight, 0.0), np.where(filled, wp / weight, np.nan)
-        kurt = inference.kurtosis(rows.weights, v)
         effective = inference.effective_rows(weight, ww)
         variance = inference.mean_variance(count, weight, mean, ww, wwvv)
         mean_square = float(wwvv[:, 0].sum() / ww[:, 0].sum())
         steady = inference.steady_variance(effective, variance, mean_square, kurt)
-        mass = weight / rows.weights.sum()
-        return cls(count, weight, mass, mean, prediction, variance, steady, effective, kurt)
+        return cls(count, weight, weight / total, mean, prediction, variance, steady, effective, kurt)
 
     @property
     def errors(self) -> Array:

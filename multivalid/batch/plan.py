@@ -65,6 +65,11 @@ def make_plan(
     else:
         _check_grid(grid, m, rows, prop)
     steep = known if known is not None else population_slope(rows, prop, grid, facts)
+    return settle(mode, grid, steep, alpha)
+
+
+def settle(mode: str, grid: Grid, steep: float, alpha: float | None) -> Plan:
+    """Threshold and rule, once the levels and L are known."""
     return _printed(grid, steep, alpha) if mode == "paper" else _theorem(grid, steep, alpha)
 
 
@@ -124,6 +129,11 @@ def population_slope(rows: Rows, prop: Property, grid: Grid, facts: Facts) -> fl
     """
     answer = response(prop, grid, rows.labels)
     v = answer.on_grid(_label_sums(answer, rows.labels, rows.weights))[0] / rows.weights.sum()
+    return slope(v, grid, facts)
+
+
+def slope(v: Array, grid: Grid, facts: Facts) -> float:
+    """The same from the population's mean V at every level."""
     if v.size < 2:
         return 2 * facts.bound / max(grid.gap, grid.edge)
     rise = float((np.diff(v) / np.diff(grid.points)).max())

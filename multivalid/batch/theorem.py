@@ -12,11 +12,11 @@ from multivalid import validate
 from multivalid.atoms.response import response
 from multivalid.atoms.select import Rows
 from multivalid.atoms.table import build
-from multivalid.audit.audit import audit_rows
+from multivalid.audit.audit import Audit, audit_rows
 from multivalid.batch import bounds
 from multivalid.batch.algorithm import Patch, Progress, Trace, run
 from multivalid.batch.certificate import Certificate
-from multivalid.batch.patches import replay
+from multivalid.batch.patches import predict
 from multivalid.batch.plan import Plan, label_bound
 from multivalid.batch.rules import Rule, TheoremRule, violation
 from multivalid.batch.state import State
@@ -34,7 +34,7 @@ class Fit:
     """Levels of the fitted rows, the patches that lead there, and what is guaranteed."""
 
     grid: Grid
-    levels: NDArray[np.intp]
+    levels: NDArray[np.intp] | None
     patches: list[Patch]
     certificate: Certificate
 
@@ -123,9 +123,15 @@ def _run(
 
 
 def _certify(rows: Rows, prop: Property, plan: Plan, trace: Trace, state: State) -> Certificate:
-    error = float(violation(state.mass, state.identification).sum(axis=0).max())
     best = prop.score(prop.solve_points(rows.labels), rows.labels)
     optimal = float(rows.weights @ best / rows.weights.sum())
+    bound = label_bound(prop, plan.grid, rows.labels, rows.weights)
+    return certify(plan, trace, state, optimal=optimal, bound=bound, rows=effective_rows(rows.weights))
+
+
+def certify(plan: Plan, trace: Trace, state: State, *, optimal: float, bound: float, rows: float) -> Certificate:
+    """What a finished run guarantees; `optimal` is the least mean score, `bound` limits |V|, `rows` is the effective number."""
+    error = float(violation(state.mass, state.identification).sum(axis=0).max())
     drops = trace.drops
     most = bounds.update_bound(trace.potential[0], optimal, 0.25, plan.drop_bound) if plan.drop_bound > 0 else None
     # Cells that no level improves do no harm when every group's error is within what was asked for all the same.
@@ -146,8 +152,7 @@ def _certify(rows: Rows, prop: Property, plan: Plan, trace: Trace, state: State)
         steepest=trace.steepest,
         blocked=trace.blocked,
         sample_bound=bounds.generalisation(
-            error, rows=effective_rows(rows.weights), bound=label_bound(prop, plan.grid, rows.labels, rows.weights),
-            levels=len(plan.grid), groups=rows.membership.groups, updates=len(trace.patches), delta=DELTA,
+            error, rows=rows, bound=bound, levels=len(plan.grid), groups=state.table.groups, updates=len(trace.patches), delta=DELTA,
         ),
         note=_note(plan, trace),
     )  # fmt: skip
@@ -171,21 +176,20 @@ def effective_rows(weights: Array) -> float:
 
 def with_holdout(certificate: Certificate, rows: Rows, held: Rows, prop: Property, grid: Grid, patches: list[Patch]) -> Certificate:
     """The certificate with the error on rows that were not used."""
-    level = replay(patches, grid.round(held.predictions), len(grid), held.membership)
-    return judged(certificate, rows, replace(held, predictions=grid.points[level]), prop, grid)
+    predictions = predict(patches, held.predictions, grid, held.membership)
+    return judged(certificate, rows, replace(held, predictions=predictions), prop, grid)
 
 
 def judged(certificate: Certificate, rows: Rows, held: Rows, prop: Property, grid: Grid) -> Certificate:
     """The certificate with error, debiased error and population bound on held-out rows that carry their final predictions."""
-    found = audit_rows(held, prop, grid)
     everyone = np.concatenate([rows.labels, held.labels]), np.concatenate([rows.weights, held.weights])
-    bound = bounds.generalisation(
-        found.error,
-        rows=effective_rows(held.weights),
-        bound=label_bound(prop, grid, *everyone),
-        levels=len(grid),
-        groups=len(found.table["name"]),
-        delta=DELTA,
-    )
+    found = audit_rows(held, prop, grid, beyond=True)
+    return judged_by(certificate, found, rows=effective_rows(held.weights), bound=label_bound(prop, grid, *everyone))
+
+
+def judged_by(certificate: Certificate, found: Audit, *, rows: float, bound: float) -> Certificate:
+    """The same from an audit of the held-out rows, their effective number and a bound on |V|."""
+    levels, groups = len(found.grid), len(found.table["name"])
+    population = bounds.generalisation(found.error, rows=rows, bound=bound, levels=levels, groups=groups, delta=DELTA)
     unbiased = float(found.table["debiased"].max())
-    return replace(certificate, holdout_error=found.error, holdout_debiased=unbiased, holdout_bound=bound)
+    return replace(certificate, holdout_error=found.error, holdout_debiased=unbiased, holdout_bound=population)

@@ -1,0 +1,1 @@
+"""The command line `multivalid`: from files to answers without writing Python."""

@@ -32,7 +32,7 @@ ROUNDS = 3
 NOTHING_DONE = "Already multicalibrated as far as held-out rows can tell: nothing done."
 ONE_SPLIT = 20_000  # with at least this many rows one held-out fifth decides; with fewer all five folds do
 FOLDS = 5
-FEWEST = 30  # rows below which no held-out comparison can tell anything
+FEWEST = 100  # rows below which no held-out comparison can tell anything
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ class Goal:
     """What the user fixed."""
 
     def __init__(self, m: int | None, grid: Grid | None, alpha: float | None, max_updates: int | None) -> None:
-        self.levels = LEVELS if m is None else validate.count(m, "m")
+        self.m = None if m is None else validate.count(m, "m")
+        self.levels = LEVELS if self.m is None else self.m
         self.grid = grid
         self.alpha = None if alpha is None else validate.positive(alpha, "alpha")
         self.max_updates = max_updates

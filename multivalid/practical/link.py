@@ -11,6 +11,7 @@ from multivalid.batch.plan import label_facts
 from multivalid.errors import ModelFileError
 from multivalid.properties import Property
 from multivalid.properties.base import Array, Interval
+from multivalid.storage import is_number
 
 EDGE = 1e-7  # predictions at the end of the range are taken this far inside before the logarithm
 LARGEST = 30.0  # exp(30) on either side of the link is as good as the end
@@ -81,8 +82,8 @@ class Link:
         if not isinstance(data, dict) or set(data) != {"kind", "center", "scale", "stretched"} or data["kind"] not in KINDS:
             raise ModelFileError(f"link must have kind ({', '.join(KINDS)}), center, scale and stretched.")
         numbers = [data["center"], data["scale"]]
-        if not all(isinstance(v, (int, float)) and not isinstance(v, bool) and np.isfinite(v) for v in numbers) or numbers[1] <= 0:
-            raise ModelFileError(f"link center must be finite and scale positive, got {numbers!r}.")
+        if not all(is_number(v) for v in numbers) or numbers[1] <= 0:
+            raise ModelFileError(f"link center must be finite and scale positive, got {str(numbers)[:80]}.")
         if not isinstance(data["stretched"], bool):
             raise ModelFileError(f"link stretched must be true or false, got {data['stretched']!r}.")
         return cls(data["kind"], float(numbers[0]), float(numbers[1]), data["stretched"])

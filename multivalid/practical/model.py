@@ -13,6 +13,7 @@ from multivalid.errors import ModelFileError
 from multivalid.groups.membership import Membership
 from multivalid.practical.data import CHUNK, block
 from multivalid.properties.base import Array
+from multivalid.storage import is_number
 
 FARTHEST = 1e3  # standard deviations from the mean of the base beyond which its curve goes no further
 Single = NDArray[np.float32]  # features are zeros, ones and hinges: single precision is exact enough and twice as fast
@@ -160,12 +161,12 @@ def _hinges(values: Single, knots: Array, out: Single) -> None:
         np.maximum(values - knot, 0, out=row)
 
 
+LARGEST = 1e12  # in a file: far beyond any fitted coefficient, far below where products overflow single precision
+
+
 def _numbers(values: Any, name: str) -> Array:
-    fine = isinstance(values, list) and all(
-        isinstance(v, (int, float)) and not isinstance(v, bool) and abs(v) < float("inf") for v in values
-    )
-    if not fine:
-        raise ModelFileError(f"model: {name} must be a list of finite numbers.")
+    if not isinstance(values, list) or not all(is_number(v) and abs(v) <= LARGEST for v in values):
+        raise ModelFileError(f"model: {name} must be a list of numbers of ordinary size.")
     return np.array(values, dtype=np.float64)
 
 

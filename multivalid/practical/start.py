@@ -77,7 +77,7 @@ def bend_statistic(model: Model, rows: LinkRows, loss: Matching) -> float:
 def screen(model: Model, rows: LinkRows, identification: Array) -> NDArray[np.intp]:
     """Pairs of features whose product correlates with what is left of V beyond chance, the most significant first."""
     features = model.shifts.size + 1
-    sums, squares, cross, used = np.zeros((features, features)), np.zeros((features, features)), np.zeros(features), 1
+    sums, squares, used = np.zeros((features, features)), np.zeros((features, features)), 1
     for part in rows.chunks():
         base = ((rows.base[part] - model.center) / model.scale)[None]
         q = np.concatenate([block(rows.membership, part), base]).astype(np.float32)
@@ -85,33 +85,13 @@ def screen(model: Model, rows: LinkRows, identification: Array) -> NDArray[np.in
         sums += (q * v) @ q.T
         if part.start < SCREEN_VARIANCE_ROWS:  # the variance needs fewer rows
             squares += (q * q * v**2) @ (q * q).T
-            cross += q @ (v**2 * q[-1])
             used = part.stop
-    share = len(rows) / used
-    z = significance(sums, squares * share, cross * share, PRIOR_ROWS * float(np.mean(identification**2)))
     i, j = np.triu_indices(features, 1)
-    order = np.argsort(-z[i, j])[:MOST_PRODUCTS]
-    order = order[z[i, j][order] > chance_limit(i.size)]
+    prior = PRIOR_ROWS * float(np.mean(identification**2)) + 1e-300
+    z = np.abs(sums[i, j]) / np.sqrt(squares[i, j] * (len(rows) / used) + prior)
+    order = np.argsort(-z)[:MOST_PRODUCTS]
+    order = order[z[order] > chance_limit(z.size)]
     return np.stack([i[order], j[order]]).astype(np.intp)
-
-
-def significance(sums: Array, squares: Array, cross: Array, prior: float) -> Array:
-    """|z| of each product, what its two groups explain (or its group, for a product with the base) taken out of sum and variance.
-
-    `sums` is ΣwV·q·q', `squares` Σ(wV)²·(q·q')² and `cross` Σ(wV)²·q·base, the base being the last feature. Without taking it out, a
-    product that nearly repeats one of its groups has a variance far too large, and nothing but a gross effect would be found.
-    """
-    own, total = np.diag(squares).copy(), np.diag(sums).copy()
-    own[-1] = total[-1] = 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        left = squares * (own[None, :] - squares) / (own[:, None] * own[None, :] - squares**2)
-        left[:, -1] = cross / own
-        left[-1, :] = 0.0
-        left[~np.isfinite(left)] = 0.0
-        rest = sums - left * total[:, None] - left.T * total[None, :]
-        variance = squares * (1 - left - left.T)
-        variance[:, -1] = squares[:, -1] - left[:, -1] * cross
-    return np.asarray(np.abs(rest) / np.sqrt(np.maximum(variance, 0.0) + prior + 1e-300))
 
 
 def chance_limit(tests: int, level: float = 0.05) -> float:

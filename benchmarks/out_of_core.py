@@ -1,0 +1,110 @@
+"""A table larger than memory: `multivalid fit` on Parquet through DuckDB, its speed and its peak memory.
+
+    python benchmarks/out_of_core.py --rows 100000000
+
+writes the rows (about 9 bytes each on disk) to a temporary folder, runs the command line in a process of its own, and deletes them
+again. With --check (the default for 10⁷ rows or fewer) the same rows are also fitted in memory, and both must agree exactly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+import multivalid as mv
+
+GROUPS = [
+    *(f"region == {k}" for k in range(8)),
+    *(f"product == {k}" for k in range(6)),
+    *(f"hour >= {3 * k} and hour < {3 * k + 3}" for k in range(8)),
+    "region == 0 and hour >= 18", "region == 1 and product == 2", "region in [2, 3] and hour < 6", "product == 0 and hour < 12",
+    "weekend", "weekend and region == 5", "weekend and hour >= 20", "product in [3, 4] and region > 4",
+]  # fmt: skip
+ALPHA = 2e-4
+SETTINGS = ["--property", "quantile:0.9", "--mode", "paper", "--alpha", str(ALPHA), "--levels", "50"]
+
+
+def write(path: Path, rows: int, part: int = 5_000_000) -> None:
+    """Skewed labels whose 0.9-quantile depends on crossings of columns that the prediction ignores; rounded, so that they pack."""
+    connection = duckdb.connect()
+    path.mkdir()
+    for number, start in enumerate(range(0, rows, part)):
+        size = min(part, rows - start)
+        rng = np.random.default_rng(number)
+        region, product = rng.integers(0, 8, size, dtype=np.int8), rng.integers(0, 6, size, dtype=np.int8)
+        hour, weekend = rng.integers(0, 24, size, dtype=np.int8), rng.random(size) < 2 / 7
+        scale = 1 + 0.1 * region + 0.3 * (product == 2) * (region == 1) + 0.4 * (hour >= 18) * (region == 0) + 0.2 * weekend
+        signal = rng.integers(0, 64, size) / 64
+        y = np.round(rng.exponential(1.0, size) * scale * (0.5 + signal), 2)
+        p = np.round(3.3 * (0.5 + signal), 2)
+        columns = {"region": region, "product": product, "hour": hour, "weekend": weekend}
+        columns |= {"y": np.minimum(y, 12).astype(np.float32), "p": np.minimum(p, 12).astype(np.float32)}
+        import pyarrow as pa
+
+        table = pa.table(columns)
+        connection.register("part", table)
+        connection.execute(f"COPY part TO '{path / f'{number:03}.parquet'}' (FORMAT parquet, COMPRESSION zstd)")
+        connection.unregister("part")
+
+
+def command(path: Path, model: Path) -> tuple[float, float, dict[str, object]]:
+    """Seconds, peak memory in GB, and the command's own JSON."""
+    groups = [word for item in GROUPS for word in ("--groups", item)]
+    line = [sys.executable, "-m", "multivalid.cli.main", "fit", str(path), "--label", "y", "--prediction", "p", *groups, *SETTINGS]
+    start = time.perf_counter()
+    done = subprocess.run([*line, "--model", str(model), "--json"], capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - start
+    if done.returncode:
+        raise SystemExit(f"multivalid fit ended with {done.returncode}: {done.stderr}")
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
+    return seconds, peak, json.loads(done.stdout)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--check", action="store_true", help="also fit in memory and compare")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="out_of_core_") as folder:
+        path, model = Path(folder) / "rows", Path(folder) / "model.json"
+        write(path, given.rows)
+        size = sum(file.stat().st_size for file in path.iterdir()) / 1e9
+        print(
+            f"{given.rows:,} rows, {len(GROUPS)} predicates, m = 50, 0.9-quantile; {size:.2f} GB of Parquet; {os.cpu_count()} cores"
+        )
+        seconds, peak, found = command(path, model)
+        print(
+            f"multivalid fit: {seconds:.1f} s, {given.rows / seconds / 1e6:.2f} M rows/s, "
+            f"peak {peak:.2f} GB, load {os.getloadavg()[0]:.1f}"
+        )
+        print(f"{found['certificate']['updates']} updates, {found['certificate']['status']}")  # type: ignore[index]
+        if given.check or given.rows <= 10_000_000:
+            compare(path, model)
+
+
+def compare(path: Path, model: Path) -> None:
+    """The same rows in memory."""
+    table = duckdb.sql(f"SELECT * FROM '{path}/*.parquet'").to_arrow_table()
+    start = time.perf_counter()
+    local = mv.multicalibrate("y", "p", groups=GROUPS, data=table, property="quantile:0.9", mode="paper", alpha=ALPHA, m=50)
+    print(f"in memory: {time.perf_counter() - start:.1f} s")
+    stored = mv.load(model)
+    assert stored.patches == local.patches, "the patches differ"
+    assert stored.grid == local.grid, "the levels differ"
+    same = np.array_equal(stored.predict("p", data=table), local.predict("p", data=table))
+    assert same, "the predictions differ"
+    print(f"in memory and out of core agree: {len(local.patches)} patches and all predictions are the same")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""Rows that stay where they are: one GROUP BY of an engine makes the atoms, and only atoms come to the driver."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.atoms.keys import Digits, Index, packed_bits, place
+from multivalid.atoms.response import Piecewise
+from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT, Totals, checked, totals_of
+from multivalid.atoms.symbols import Symbols, symbols
+from multivalid.atoms.table import AtomTable, build
+from multivalid.errors import InputError
+from multivalid.grid import Grid
+from multivalid.groups.family import FittedGroups, Groups
+from multivalid.groups.lazy import fit_lazy, where
+from multivalid.groups.membership import Bits, Membership, distinct, unpack
+from multivalid.groups.remote import Frame, draw, fetch
+from multivalid.properties import Property
+from multivalid.properties.base import Array
+
+PROBE = 200_000  # rows looked at to guess how many atoms there are
+MOST_ENTRIES = 10_000_000  # (pattern, level, label bin) triples that the driver takes: about 1 GB
+SAFE_ROWS = 2_000_000  # with so few rows nothing needs to be guessed
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """What a GROUP BY brought back: bits of the groups, further whole numbers, labels where asked for, and sums."""
+
+    bits: Bits
+    numbers: list[Index]
+    sums: Array
+    labels: Array | None = None
+
+
+@dataclass(frozen=True)
+class LazyRows:
+    """Columns of a lazy frame under fixed names, the groups fitted on it, and its totals."""
+
+    frame: Frame
+    groups: FittedGroups
+    totals: Totals
+    patterns: int | None = None  # how many combinations of groups there are, where that is known
+    combinations: float = math.inf  # about how many combinations of values of the columns that the groups use
+
+    def __len__(self) -> int:
+        return self.totals.rows
+
+    @property
+    def flags(self) -> list[nw.Expr]:
+        """One boolean expression per group but everyone."""
+        return self.groups.expressions(self.frame.collect_schema())[1:]
+
+    def having(self, condition: nw.Expr, holdout: str, name: str) -> LazyRows:
+        """The rows where a condition holds."""
+        kept = self.frame.filter(condition)
+        totals = totals_of(kept)
+        if totals.rows == 0 or totals.weight == 0:
+            raise InputError(f"holdout={holdout!r} leaves no rows {name}; there are {len(self)} rows.")
+        return replace(self, frame=kept, totals=totals)
+
+    def predicting(self, frame: Frame) -> LazyRows:
+        """The same rows with other predictions; `frame` carries them under the fixed name."""
+        return replace(self, frame=frame, totals=totals_of(frame))
+
+    def grouped(self, numbers: Sequence[tuple[nw.Expr, int]], sums: Sequence[nw.Expr], *, labels: bool = False) -> Grouped:
+        """Sums over the rows that share their groups and the given whole numbers (each with its size), and the label if asked.
+
+        Where the columns that the groups use take few values together, rows are grouped by these columns and the groups are
+        worked out afterwards, once per combination; else every row's groups are packed into keys by the engine.
+        """
+        sizes = math.prod(size for _, size in numbers)
+        plain = self.combinations * sizes <= MOST_ENTRIES
+        flags = [] if plain else self.flags
+        digits = Digits((2,) * len(flags) + tuple(size for _, size in numbers))
+        keys = digits.pack([*flags, *(number for number, _ in numbers)]) + ([nw.col(LABEL)] if labels else [])
+        if labels or (not plain and (self.patterns or 1 << len(flags)) * sizes > MOST_ENTRIES):
+            self._affordable(keys)
+        columns = list(self.groups.columns) if plain else []
+        names = [f"__k{i}" for i in range(len(keys))]
+        slim = self.frame.select(
+            *columns,
+            *(key.alias(name) for name, key in zip(names, keys, strict=True)),
+            *(term.alias(f"__s{i}") for i, term in enumerate(sums)),
+        )
+        made = fetch(slim.group_by([*columns, *names]).agg(nw.col(f"__s{i}").sum() for i in range(len(sums))))
+        fetched = [np.asarray(made[name].to_numpy()) for name in names]
+        unpacked = digits.unpack(fetched[: len(digits.split)])
+        totals = [np.asarray(made[f"__s{i}"].to_numpy(), dtype=np.float64) for i in range(len(sums))]
+        bits = self._bits(made) if plain else packed_bits(unpacked[: len(flags)], len(made))
+        return Grouped(bits, unpacked[len(flags) :], np.stack(totals, axis=1), fetched[-1] if labels else None)
+
+    def _bits(self, made: nw.DataFrame[Any]) -> Bits:
+        columns = list(self.groups.columns)
+        data = made.select(columns).to_native() if columns else None
+        return Membership.from_masks(self.groups.masks(data, n_rows=len(made)), len(made)).by_row()
+
+    def atoms(self, prop: Property, grid: Grid, answer: Piecewise) -> tuple[AtomTable, float, float]:
+        """The atom table, and Σw of the score's constant and of the best possible score."""
+        y, w = nw.col(LABEL), nw.col(WEIGHT)
+        symbol = symbols(prop)
+        moments = [w, *(w * t for t in symbol.moments(y - answer.origin if answer.origin else y))]
+        extra = [symbol.constant(y, answer.origin), symbol.best(y)]
+        expressions = [w * term for term in extra if isinstance(term, nw.Expr)]
+        numbers = [(place(nw.col(PREDICTION), grid.boundaries), len(grid))]
+        if answer.bins > 1:
+            numbers.append((place(y, answer.edges), answer.bins))
+        found = self.grouped(numbers, [*moments, *expressions])
+        level, bin = found.numbers if answer.bins > 1 else (found.numbers[0], np.zeros_like(found.numbers[0]))
+        table, _ = build(found.bits, level, bin, found.sums[:, : len(moments)], len(self.groups))
+        summed = iter(found.sums[:, len(moments) :].sum(axis=0).tolist())
+        constant, best = (next(summed) if isinstance(term, nw.Expr) else term * self.totals.weight for term in extra)
+        return table, float(constant), float(best)
+
+    def sample(self, rows: int, seed: int) -> tuple[nw.DataFrame[Any], bool]:
+        """About so many rows in memory, with only the columns that matter, and whether they were drawn at random."""
+        needed = [LABEL, PREDICTION, WEIGHT, *self.groups.columns]
+        return draw(self.frame.select(list(dict.fromkeys(needed))), rows, len(self), seed)
+
+    def check(self, grid: Grid) -> None:
+        """Refuse predictions outside the grid's range."""
+        if self.totals.lowest < grid.lo or self.totals.highest > grid.hi:
+            raise InputError(
+                f"y_pred must lie in the grid's range [{grid.lo:g}, {grid.hi:g}], but it goes from {self.totals.lowest:g} to "
+                f"{self.totals.highest:g}; give a grid that covers it, or leave grid=None."
+            )
+
+    def _affordable(self, keys: Sequence[nw.Expr]) -> None:
+        """Refuse before the driver runs out of memory."""
+        if len(self) <= SAFE_ROWS:
+            return
+        needed = list(dict.fromkeys([LABEL, PREDICTION, *self.groups.columns]))
+        drawn, _ = draw(self.frame.select(needed), PROBE, len(self))
+        probe = drawn.select(*(key.alias(f"__k{i}") for i, key in enumerate(keys)))
+        often = np.asarray(probe.group_by(probe.columns).agg(nw.len().alias("__rows"))["__rows"].to_numpy())
+        expected = expected_distinct(often, len(self))
+        if expected > MOST_ENTRIES:
+            raise InputError(
+                f"these {len(self):,} rows fall into about {expected:,.0f} different combinations of groups, level and label bin "
+                f"({often.size:,} among {int(often.sum()):,} rows looked at), more than the {MOST_ENTRIES:,} that the driver "
+                f"takes; use fewer or coarser groups (bins in place of values, fewer crossings), fewer levels (m=), or a random "
+                f"sample of the rows."
+            )
+
+
+def expected_distinct(often: NDArray[np.int64], rows: int) -> float:
+    """A guess of the number of distinct values among `rows` rows, from how often values occur in a sample of them.
+
+    Values seen once stand for √(rows/sample) of their kind: off by at most that factor, whatever the data.
+
+    Examples
+    --------
+    >>> expected_distinct(np.array([50, 50]), 10_000)
+    2.0
+    >>> expected_distinct(np.ones(100, dtype=int), 10_000)
+    1000.0
+    """
+    once = int(np.count_nonzero(often == 1))
+    return float(np.sqrt(rows / max(int(often.sum()), 1)) * once + (often.size - once))
+
+
+def lazy_rows(y_true: Any, y_pred: Any, *, groups: Any, frame: Frame, sample_weight: Any, prop: Property | None = None) -> LazyRows:
+    """Check the columns, fit the groups, and keep everything where it is."""
+    opened, totals = checked(frame, y_true, y_pred, sample_weight)
+    if prop is not None:
+        check_labels(prop, symbols(prop), opened, totals)
+    if isinstance(groups, FittedGroups):
+        return _surveyed(opened, groups, totals)
+    spec = groups if isinstance(groups, Groups) else Groups(groups)
+    fitted, patterns = fit_lazy(spec, opened, totals.rows, lambda candidates: _patterns(_surveyed(opened, candidates, totals)))
+    return replace(_surveyed(opened, fitted, totals), patterns=patterns)
+
+
+def _surveyed(frame: Frame, groups: FittedGroups, totals: Totals) -> LazyRows:
+    """With a guess of how many combinations of values the columns of the groups take."""
+    if not groups.columns:
+        return LazyRows(frame, groups, totals, 1, 1)
+    groups.expressions(frame.collect_schema())  # refuses columns that are not there or of another type
+    drawn, _ = draw(frame.select(list(groups.columns)), PROBE, totals.rows)
+    often = drawn.group_by(drawn.columns).agg(nw.len().alias("__rows"))["__rows"].to_numpy()
+    return LazyRows(frame, groups, totals, None, expected_distinct(np.asarray(often), totals.rows))
+
+
+def _patterns(rows: LazyRows) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Distinct combinations of groups (without everyone), and how many rows show each."""
+    groups = len(rows.groups)
+    found = rows.grouped([], [nw.lit(1.0, dtype=nw.Float64)])
+    code, bits = distinct(found.bits)
+    return unpack(bits, groups)[:, 1:] > 0, np.bincount(code, weights=found.sums[:, 0]).astype(np.int64)
+
+
+def check_labels(prop: Property, symbol: Symbols, frame: Frame, totals: Totals) -> None:
+    """Refuse labels outside the property's domain."""
+    domain = prop.label_domain
+    if totals.least < domain.lo or totals.most > domain.hi:
+        raise InputError(
+            f"y_true must lie in [{domain.lo:g}, {domain.hi:g}] for {prop!r}, but it goes from {totals.least:g} to "
+            f"{totals.most:g}; rescale the labels or choose another property."
+        )
+    if symbol.positive is not None:
+        smallest = fetch(frame.select(symbol.positive(nw.col(LABEL)).min().alias("least")))["least"].item()
+        if smallest <= 0:
+            raise InputError(f"y_true must keep the denominator of {prop!r} positive, but it goes down to {smallest:g}.")
+
+
+def held_out(rows: LazyRows, holdout: Any) -> tuple[LazyRows, LazyRows | None]:
+    """Rows to fit and rows to judge on; on a lazy frame a predicate or a boolean column says which are which."""
+    if holdout is None:
+        return rows, None
+    if not isinstance(holdout, str):
+        raise InputError(
+            f"holdout={holdout!r}: rows of a lazy frame have no numbers to draw from; name a boolean column of data, or give a "
+            f'predicate such as "day >= 300", for the rows to hold out.'
+        )
+    out = where(holdout, rows.frame)
+    return rows.having(~out, holdout, "to fit"), rows.having(out, holdout, "held out")

@@ -1,0 +1,96 @@
+"""Questions to a lazy frame that the algorithms ask besides the atoms: levels, laws of labels, bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import narwhals as nw
+import numpy as np
+
+from multivalid.atoms.keys import Index, place
+from multivalid.atoms.lazy import SAFE_ROWS, Grouped, LazyRows
+from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT
+from multivalid.atoms.symbols import symbols
+from multivalid.grid import Grid
+from multivalid.groups.membership import Bits
+from multivalid.groups.remote import draw, fetch
+from multivalid.properties import Property
+from multivalid.properties.base import Array
+
+SAMPLE = 500_000
+FEW_LABELS = 4096  # labels with at most this many values in the sample are kept value by value
+LABEL_BINS = 1024
+MOST_LAWS = 5_000_000  # (groups, level, label) triples that come to the driver
+
+
+@dataclass(frozen=True)
+class Laws:
+    """Labels of the rows that share groups and level: values (or means of narrow bins) with their weight."""
+
+    bits: Bits
+    level: Index
+    labels: Array
+    weights: Array
+    note: str
+
+
+def cells(rows: LazyRows, prop: Property, grid: Grid) -> Grouped:
+    """Per (groups, level): 1 (0 without weight), w, wV, w², w²V², w·prediction, w²V⁴, wS, then w·t_1, w·t_2, …"""
+    y, p, w = nw.col(LABEL), nw.col(PREDICTION), nw.col(WEIGHT)
+    symbol = symbols(prop)
+    wv = w * symbol.identify(p, y)
+    moments = [w * t for t in symbol.moments(y)]
+    terms = [(w > 0).cast(nw.Float64), w, wv, w * w, wv * wv, w * p, wv * wv * symbol.identify(p, y) * symbol.identify(p, y)]
+    return rows.grouped([(place(p, grid.boundaries), len(grid))], [*terms, w * symbol.score(p, y), *moments])
+
+
+def laws(rows: LazyRows, grid: Grid) -> Laws:
+    """The labels of every (groups, level): exact where the rows or the labels are few, else means of narrow bins."""
+    y, w, level = nw.col(LABEL), nw.col(WEIGHT), (place(nw.col(PREDICTION), grid.boundaries), len(grid))
+    room = max(MOST_LAWS // (max(rows.patterns or 1, 1) * len(grid)), 64)
+    values, often = (np.empty(0), np.empty(0, dtype=np.intp)) if len(rows) <= SAFE_ROWS else _drawn_labels(rows)
+    if values.size <= min(room, FEW_LABELS):
+        found = rows.grouped([level], [w], labels=True)
+        assert found.labels is not None
+        return Laws(found.bits, found.numbers[0], found.labels, found.sums[:, 0], "")
+    at = np.linspace(0, often.sum() - 1, min(room, LABEL_BINS) + 1).astype(np.intp)[1:-1]
+    edges = np.unique(np.repeat(values, often)[at])
+    found = rows.grouped([level, (place(y, edges), edges.size + 1)], [w, w * y])
+    kept = found.sums[:, 0] > 0
+    weight, total = found.sums[kept].T
+    note = f"The values of groups and cells are exact to one of {edges.size + 1:,} label bins of about equal weight."
+    return Laws(found.bits[kept], found.numbers[0][kept], total / weight, weight, note)
+
+
+def _drawn_labels(rows: LazyRows) -> tuple[Array, Index]:
+    drawn, _ = draw(rows.frame.select(LABEL), SAMPLE, len(rows))
+    return np.unique(np.asarray(drawn[LABEL].to_numpy(), dtype=np.float64), return_counts=True)
+
+
+def default_levels(rows: LazyRows, as_given: int, levels: int) -> tuple[Grid, str]:
+    """Levels for an audit when the user names none, as for rows in memory, and a note where a sample decided."""
+    prediction = rows.frame.select(PREDICTION, WEIGHT)
+    distinct = fetch(prediction.select(PREDICTION).unique().head(as_given + 1))[PREDICTION].to_numpy()
+    if distinct.size <= as_given:
+        return Grid(np.asarray(distinct, dtype=np.float64)), ""
+    if rows.totals.lowest >= 0 and rows.totals.highest <= 1:
+        return Grid.uniform(0, 1, levels), ""
+    if len(rows) <= SAFE_ROWS:
+        found, note = fetch(prediction.group_by(PREDICTION).agg(nw.col(WEIGHT).sum())), ""
+    else:
+        found, _ = draw(prediction, SAMPLE, len(rows))
+        note = f"Levels come from a sample of {len(found):,} of {len(rows):,} rows."
+    grid = Grid.quantile(np.asarray(found[PREDICTION].to_numpy()), levels, np.asarray(found[WEIGHT].to_numpy(), dtype=np.float64))
+    return Grid(grid.points, lo=rows.totals.lowest, hi=rows.totals.highest), note
+
+
+def largest_identification(parts: Sequence[LazyRows], prop: Property, grid: Grid) -> float:
+    """The largest |V| at the outermost levels of any label."""
+    ends = [float(grid.points[0]), float(grid.points[-1])]
+    symbol = symbols(prop)
+    if symbol.monotone:
+        labels = np.array([end for rows in parts for end in (rows.totals.least, rows.totals.most)])
+        return float(np.abs(prop.identify(np.array(ends)[:, None], labels)).max())
+    sizes = [symbol.identify(end, nw.col(LABEL)).abs().max().alias(f"v{i}") for i, end in enumerate(ends)]
+    return max(float(value) for rows in parts for value in fetch(rows.frame.select(*sizes)).row(0))

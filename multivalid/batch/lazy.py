@@ -1,0 +1,90 @@
+"""Algorithm 1 on rows that stay where they are: the engine makes the atoms, the loop never knows the difference."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multivalid import validate
+from multivalid.atoms.lazy import LazyRows
+from multivalid.atoms.predict import Moves, predicting_levels
+from multivalid.atoms.probe import largest_identification
+from multivalid.atoms.response import Piecewise, response
+from multivalid.atoms.select import Rows
+from multivalid.atoms.table import totals
+from multivalid.audit.lazy import audit_lazy
+from multivalid.batch import theorem
+from multivalid.batch.algorithm import Patch, Progress, run
+from multivalid.batch.certificate import Certificate
+from multivalid.batch.patches import replay
+from multivalid.batch.plan import label_facts, make_plan, settle, slope
+from multivalid.batch.state import State
+from multivalid.grid import Grid
+from multivalid.groups.membership import Membership
+from multivalid.properties import Property
+from multivalid.properties.base import Array
+
+
+def fit_lazy(
+    rows: LazyRows,
+    prop: Property,
+    *,
+    mode: str,
+    grid: Grid | None,
+    m: int | None,
+    alpha: float | None,
+    lipschitz: float | None,
+    held: LazyRows | None,
+    max_updates: int | None,
+    progress: Progress | None,
+) -> theorem.Fit:
+    """Levels, atoms, plan, run, certificate: the same patches as on the collected rows."""
+    ends = _ends(rows)
+    facts = label_facts(prop, ends.labels)
+    known = facts.lipschitz if lipschitz is None else validate.positive(lipschitz, "lipschitz")
+    alpha = None if alpha is None else validate.positive(alpha, "alpha")
+    if isinstance(grid, Grid):
+        rows.check(grid)
+    # Where L is not known yet, any L settles the levels; the steepest rise of the population's V then takes its place.
+    draft = make_plan(ends, prop, mode=mode, grid=grid, m=m, alpha=None if known is None else alpha, lipschitz=known or 1.0)
+    answer = response(prop, draft.grid, ends.labels)
+    assert isinstance(answer, Piecewise)
+    table, constant, best = rows.atoms(prop, draft.grid, answer)
+    plan = draft
+    if known is None:
+        by_bin = np.stack([totals(table.bin, column, answer.bins) for column in table.sums.T], axis=1)
+        steep = slope(answer.on_grid(by_bin)[0] / by_bin[:, 0].sum(), draft.grid, facts)
+        plan = settle(mode, draft.grid, steep, alpha)
+    state = State(table, answer, plan.grid, constant)
+    trace = run(state, plan.rule, max_updates=max_updates, progress=progress)
+    bound = max(facts.bound, largest_identification([rows], prop, plan.grid))
+    optimal = best / rows.totals.weight
+    certificate = theorem.certify(plan, trace, state, optimal=optimal, bound=bound, rows=rows.totals.effective)
+    if held is not None:
+        after = held.predicting(predicting_levels(held.frame, held.groups, plan.grid, moves(trace.patches, plan.grid)))
+        certificate = judge(certificate, rows, after, prop, plan.grid)
+    return theorem.Fit(plan.grid, None, trace.patches, certificate)
+
+
+def judge(certificate: Certificate, rows: LazyRows, held: LazyRows, prop: Property, grid: Grid) -> Certificate:
+    """The certificate with the error on held-out rows that carry their final predictions."""
+    bound = max(label_facts(prop, _ends(rows, held).labels).bound, largest_identification([rows, held], prop, grid))
+    return theorem.judged_by(
+        certificate, audit_lazy(held, prop, grid, beyond=True, values=False), rows=held.totals.effective, bound=bound
+    )
+
+
+def moves(patches: list[Patch], grid: Grid) -> Moves:
+    """Where rows of given groups and level end up: what a join needs."""
+
+    def targets(dense: np.ndarray[tuple[int, int], np.dtype[np.bool_]], level: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Array:
+        return grid.points[replay(patches, level, len(grid), Membership.from_dense(dense))]
+
+    return targets
+
+
+def _ends(*parts: LazyRows) -> Rows:
+    """Two rows that reach as far as all of them: enough to settle levels."""
+    labels = np.array([min(p.totals.used_least for p in parts), max(p.totals.used_most for p in parts)])
+    predictions = np.array([parts[0].totals.lowest, parts[0].totals.highest])
+    members = Membership.from_masks([np.ones(2, dtype=bool)], 2)
+    return Rows(labels, predictions, np.ones(2), parts[0].groups, members, None)

@@ -1,0 +1,89 @@
+"""What a person sees: tables that survive being pasted into a message, and a spinner on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from multivalid.properties import Quantile
+
+WIDTH = 100
+
+
+def console() -> Any:
+    """Standard output; colours on a terminal only."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else WIDTH)
+
+
+@contextmanager
+def busy(text: str, quiet: bool) -> Iterator[None]:
+    """A spinner on standard error while something runs, on a terminal only."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(text):
+        yield
+
+
+def audit_table(audit: Any, k: int) -> Any:
+    """The k groups with the largest error."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("group", overflow="ellipsis", max_width=40, no_wrap=True)
+    for name in ("rows", "error", "debiased", "predicted", "actual", "p (Holm)"):
+        table.add_column(name, justify="right", no_wrap=True)
+    found = audit.table
+    for i in np.argsort(-found["error"], kind="stable")[:k]:
+        off = found["p_adjusted"][i] <= 0.05
+        table.add_row(
+            Text(str(found["name"][i])), f"{found['rows'][i]:,}", f"{found['error'][i]:.2e}", f"{found['debiased'][i]:.2e}",
+            f"{found['prediction'][i]:.4g}", f"{found['value'][i]:.4g}", f"{found['p_adjusted'][i]:.2g}",
+            style="bold" if off else None,
+        )  # fmt: skip
+    return table
+
+
+def before_after(before: Any, after: Any, prop: Any, k: int) -> Any:
+    """The k groups that were worst before: error before and after, and the mean of V (for quantiles the coverage)."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("group", overflow="ellipsis", max_width=40, no_wrap=True)
+    table.add_column("rows", justify="right")
+    what = "covered" if isinstance(prop, Quantile) else "mean V"
+    for name in (f"{what} before", "after", "error before", "after"):
+        table.add_column(name, justify="right")
+    first, second = means(before), means(after)
+    for i in np.argsort(-before.table["error"], kind="stable")[:k]:
+        table.add_row(
+            Text(str(before.table["name"][i])), f"{before.table['rows'][i]:,}", _mean(first[i], prop), _mean(second[i], prop),
+            f"{before.table['error'][i]:.2e}", f"{after.table['error'][i]:.2e}",
+        )  # fmt: skip
+    return table
+
+
+def means(audit: Any) -> list[float]:
+    """Mean V of each group."""
+    cells, names = audit.cells, audit.table["name"]
+    share = cells["weight"] * cells["identification"]
+    total = dict.fromkeys(names, 0.0)
+    for name, value in zip(cells["group"].tolist(), share.tolist(), strict=True):
+        total[name] += value
+    return [total[name] / weight if weight else float("nan") for name, weight in zip(names, audit.table["weight"], strict=True)]
+
+
+def _mean(value: float, prop: Any) -> str:
+    return f"{100 * (value + prop.tau):.1f} %" if isinstance(prop, Quantile) else f"{value:+.3g}"

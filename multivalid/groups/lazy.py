@@ -1,0 +1,159 @@
+"""Groups fitted where the rows live: distinct values and distinct combinations are asked of the engine, rows never move."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.errors import InputError
+from multivalid.groups.blocks import Block
+from multivalid.groups.engine import balanced, condition_expression
+from multivalid.groups.evaluation import Kept, Span
+from multivalid.groups.family import FittedGroups, Groups
+from multivalid.groups.fitting import Fitter, _digits
+from multivalid.groups.frames import numbers
+from multivalid.groups.items import MOST_GROUPS, Bins, Cross, Flags
+from multivalid.groups.kinds import NUMBER, kind_of_dtype, unknown_column
+from multivalid.groups.nodes import render
+from multivalid.groups.predicate import parse
+from multivalid.groups.remote import Frame, draw, fetch
+from multivalid.groups.selection import EVERYONE, _blocks, _kept
+
+# Called with groups: the combinations of them that occur (everyone left out), and how many rows show each.
+Distinct = Callable[[FittedGroups], tuple[NDArray[np.bool_], NDArray[np.int64]]]
+SAMPLE = 500_000  # with at most this many rows bin edges are exact; beyond it only where a sample shows few values
+FEW_VALUES = 20_000
+
+
+@dataclass
+class LazyFitter(Fitter):
+    """The same fitting with the columns asked of an engine."""
+
+    data: Frame
+    rows: int = 0
+
+    def __post_init__(self) -> None:
+        self.schema = self.data.collect_schema()
+        self.columns = list(self.schema.names())
+        self._seen_columns: dict[str, nw.DataFrame[Any]] = {}
+        self._sampled: dict[str, int] = {}
+
+    def _series(self, name: str) -> nw.Series[Any]:
+        """The distinct values: categories need no more."""
+        if name not in self.columns:
+            raise unknown_column(name, self.columns)
+        values = self._values(name)[name]
+        if name in self._sampled:
+            raise InputError(
+                f"groups: column {name!r} has over {FEW_VALUES:,} values, at most {MOST_GROUPS:,} can become groups; "
+                f"is it an identifier? Cut a number into intervals with mv.bins, or join rare values first."
+            )
+        return values
+
+    def _values(self, name: str) -> nw.DataFrame[Any]:
+        """Distinct values and how often they occur; of a sample where they are too many to fetch."""
+        if name not in self._seen_columns:
+            column = self.data.select(name)
+            if self.schema[name] == nw.Boolean:
+                column = column.head(1)  # one group, whatever its values
+            sample = draw(column, SAMPLE, self.rows)[0] if self.rows > SAMPLE and self.schema[name] != nw.Boolean else None
+            if sample is not None and sample[name].n_unique() > FEW_VALUES:
+                self._sampled[name] = len(sample)
+                column = sample.lazy()
+            self._seen_columns[name] = fetch(column.group_by(name).agg(nw.len().alias("__rows")))
+        return self._seen_columns[name]
+
+    def _fitted_edges(self, item: Bins) -> tuple[float, ...]:
+        """Bin edges as in memory, from distinct values and how often they occur."""
+        if item.edges is not None:
+            return item.edges
+        if item.column not in self.columns:
+            raise unknown_column(item.column, self.columns)
+        dtype = self.schema[item.column]
+        if kind_of_dtype(dtype) != NUMBER:
+            raise InputError(f"groups: {item!r} needs numbers, column {item.column!r} is of type {dtype}.")
+        counted = self._values(item.column)
+        values, often = numbers(counted[item.column]), np.asarray(counted["__rows"].to_numpy(), dtype=np.int64)
+        if item.column in self._sampled:
+            self.notes.append(f"{item!r}: edges come from a sample of {self._sampled[item.column]:,} of {self.rows:,} rows")
+        kept = np.isfinite(values)
+        values, often = values[kept], often[kept]
+        if not values.size:
+            raise InputError(f"groups: {item!r} has nothing to go by, column {item.column!r} holds no finite number.")
+        assert item.k is not None
+        order = np.argsort(values, kind="stable")
+        values, upto = values[order], np.cumsum(often[order])
+        inner = np.unique(values[np.searchsorted(upto, _ranks(item.k, int(upto[-1])), side="right")])
+        inner = inner[inner > values[0]]
+        if inner.size < item.k - 1:
+            self.notes.append(f"{item!r}: {inner.size + 1} bins instead of {item.k}, because of equal values")
+        return (float(values[0]), *inner.tolist(), float(values[-1]))
+
+    def _seen(self, parts: Sequence[Block], possible: int, item: Cross) -> list[tuple[int, ...]]:
+        sizes = tuple(part.size for part in parts)
+        codes = [_code(part, self.schema).alias(f"c{i}") for i, part in enumerate(parts)]
+        seen = fetch(self.data.select(*codes).unique().head(4 * MOST_GROUPS))
+        table = np.stack([np.asarray(seen[f"c{i}"].to_numpy(), dtype=np.int64) for i in range(len(parts))])
+        table = table[:, (table >= 0).all(axis=0)]
+        keys = np.zeros(table.shape[1], dtype=np.int64)
+        for column, size in zip(table, sizes, strict=True):
+            keys = keys * size + column
+        if keys.size > MOST_GROUPS:
+            raise InputError(
+                f"groups: {item!r} has over {MOST_GROUPS:,} combinations, at most {MOST_GROUPS:,} can become groups; "
+                f"cross fewer columns."
+            )
+        return [_digits(int(key), sizes) for key in np.unique(keys)]
+
+
+def fit_lazy(groups: Groups, frame: Frame, rows: int, distinct: Distinct) -> tuple[FittedGroups, int]:
+    """Groups fitted on a lazy frame, the same as on the collected frame, and how many combinations of them occur."""
+    if any(isinstance(entry.item, Flags) for entry in groups.entries):
+        raise InputError("groups: boolean arrays cannot be used on a lazy frame; make them columns of the frame.")
+    fitter = LazyFitter(frame, rows=rows)
+    fitted, names = [], []
+    for block, texts in _blocks(groups.entries, fitter):
+        assert not isinstance(block, Span)
+        fitted.append(Kept(block, tuple(range(block.size))))
+        names += texts
+    answers, often = distinct(FittedGroups((EVERYONE, *names), tuple(fitted)))
+    chosen, kept = _kept(fitted, names, _reasons(answers, often, names, groups.min_size), fitter.notes)
+    return FittedGroups(chosen, kept, 0, fitter.notes), often.size
+
+
+def where(text: str, frame: Frame) -> nw.Expr:
+    """A predicate, or the name of a boolean column, as an expression on a frame."""
+    condition = parse(text).condition
+    return condition_expression(condition, frame.collect_schema(), render(condition))
+
+
+def _reasons(answers: NDArray[np.bool_], often: NDArray[np.int64], names: Sequence[str], min_size: int) -> Iterator[str | None]:
+    seen = {np.ones(often.size, dtype=bool).tobytes(): EVERYONE}
+    for g, name in enumerate(names):
+        size = int(often[answers[:, g]].sum())
+        if size == 0:
+            yield "has no rows"
+        elif size < min_size:
+            yield f"has {size:,} row{'s' if size > 1 else ''}, below min_size={min_size}"
+        elif (other := seen.setdefault(answers[:, g].tobytes(), name)) is not name:
+            yield f"has the same rows as {other!r}"
+        else:
+            yield None
+
+
+def _code(part: Block, schema: Any) -> nw.Expr:
+    """The code of each row, -1 for none; the codes of a block exclude each other, so they may be added."""
+    conditions = [part.condition(k) for k in range(part.size)]
+    held = [condition_expression(one, schema, render(one)).cast(nw.Int64) * (k + 1) for k, one in enumerate(conditions)]
+    return balanced(held, operator.add) - 1
+
+
+def _ranks(k: int, rows: int) -> NDArray[np.int64]:
+    """Places, in sorted order, of the k-quantiles that `numpy.quantile(method="higher")` picks."""
+    return np.ceil(np.arange(1, k) / k * (rows - 1)).astype(np.int64)

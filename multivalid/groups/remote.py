@@ -1,0 +1,94 @@
+"""The few things that engines do differently: fetching a result, drawing rows, joining a small table of the driver's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.errors import InputError
+
+Frame = nw.LazyFrame[Any]
+
+
+def lazy_frame(data: Any) -> Frame | None:
+    """The lazy frame behind `data` (polars LazyFrame, DuckDB relation, Spark, …); None when it is anything else.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> lazy_frame(pl.DataFrame({"a": [1]})) is None, lazy_frame(pl.LazyFrame({"a": [1]})).collect_schema().names()
+    (True, ['a'])
+    """
+    if data is None or isinstance(data, np.ndarray):
+        return None
+    try:
+        opened = nw.from_native(data, pass_through=True)
+    except TypeError:
+        return None
+    return opened if isinstance(opened, nw.LazyFrame) else None
+
+
+def fetch(frame: Frame) -> nw.DataFrame[Any]:
+    """Run a query; polars does so in a stream, so that rows need not fit into memory."""
+    if frame.implementation.is_polars():
+        return frame.collect(engine="streaming")
+    return frame.collect()
+
+
+def draw(frame: Frame, rows: int, total: int, seed: int = 0) -> tuple[nw.DataFrame[Any], bool]:
+    """About `rows` rows of `total`, in memory, and whether they were drawn at random (else they are the first ones)."""
+    if rows >= total:
+        return fetch(frame), True
+    native = frame.to_native()
+    if frame.implementation.is_duckdb():
+        text = f"SELECT * FROM mv_rows USING SAMPLE {100 * rows / total:.9f} PERCENT (bernoulli, {seed})"
+        return fetch(nw.from_native(native.query("mv_rows", text))), True
+    if frame.implementation.is_pyspark():
+        return fetch(nw.from_native(native.sample(rows / total, seed))), True
+    if frame.implementation.is_polars():
+        import polars as pl
+
+        hashed = pl.int_range(pl.len()).hash(seed) < int(rows / total * 2**64)
+        return fetch(nw.from_native(native.filter(hashed))), True
+    return fetch(frame.head(rows)), False
+
+
+def join(frame: Frame, keys: list[str], value: str, table: dict[str, NDArray[Any]]) -> Frame:
+    """The frame with the column `value` of a small table, matched on whole-number `keys`."""
+    native = frame.to_native()
+    if frame.implementation.is_duckdb():
+        # A relation can only be joined with one of its own connection, and it does not say which that is: so it travels as text.
+        lists = ", ".join(f'unnest({column.tolist()}::{_sql(column)}[]) AS "{name}"' for name, column in table.items())
+        return _opened(_duckdb(native, keys, value, lists))
+    if frame.implementation.is_pyspark():
+        from pyspark.sql import functions
+
+        columns = [column.tolist() for column in table.values()]
+        small = native.sparkSession.createDataFrame(list(zip(*columns, strict=True)), schema=list(table))
+        return _opened(native.join(functions.broadcast(small), on=keys, how="left"))
+    if frame.implementation.is_polars():
+        import polars as pl
+
+        return _opened(native.join(pl.LazyFrame(table), on=keys, how="left"))
+    raise InputError(
+        f"predict with a model of levels needs a join with a table of the driver's own, which is not supported on "
+        f"{frame.implementation}; collect the rows, or use polars, DuckDB or Spark."
+    )
+
+
+def _opened(native: Any) -> Frame:
+    opened: Frame = nw.from_native(native)
+    return opened
+
+
+def _duckdb(native: Any, keys: list[str], value: str, lists: str) -> Any:
+    match = " AND ".join(f'mv_rows."{key}" = mv_table."{key}"' for key in keys)
+    text = f'SELECT mv_rows.*, mv_table."{value}" FROM mv_rows LEFT JOIN (SELECT {lists}) AS mv_table ON {match}'
+    return native.query("mv_rows", text)
+
+
+def _sql(column: NDArray[Any]) -> str:
+    return "DOUBLE" if column.dtype.kind == "f" else "BIGINT"

@@ -1,0 +1,127 @@
+"""The practical mode on rows that stay where they are: fitted on a sample, applied and judged on all of them."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from multivalid.atoms import select
+from multivalid.atoms.keys import look_up, place
+from multivalid.atoms.lazy import LazyRows
+from multivalid.atoms.select import Rows
+from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT
+from multivalid.atoms.symbols import choose, column, hinge
+from multivalid.audit.lazy import audit_lazy
+from multivalid.batch.algorithm import Progress
+from multivalid.batch.lazy import judge
+from multivalid.groups.engine import balanced
+from multivalid.groups.family import FittedGroups
+from multivalid.groups.remote import Frame
+from multivalid.practical import fit as practical
+from multivalid.practical.link import EDGE, LARGEST, Link
+from multivalid.practical.model import Model
+from multivalid.practical.predictor import LinkPredictor
+from multivalid.practical.shifts import ShiftRound
+from multivalid.properties import Property
+
+SAMPLE = 1_000_000  # rows that come to the driver; all of them where there are no more
+_ETA, _BASE = "__mv_eta", "__mv_base"
+
+
+def fit_lazy(
+    rows: LazyRows,
+    prop: Property,
+    goal: practical.Goal,
+    *,
+    held: LazyRows | None = None,
+    progress: Progress | None = None,
+    random_state: int = 0,
+) -> practical.PracticalFit:
+    """Fit on at most `SAMPLE` rows; the certificate says so, and tells the error on all of them."""
+    if goal.grid is not None:
+        rows.check(goal.grid)
+    local, at_random = _local(rows, random_state)
+    done = practical.fit(local, prop, goal, progress=progress, random_state=random_state)
+    certificate = done.certificate
+    if len(local) < len(rows):
+        after = rows.predicting(predicting_link(rows.frame, rows.groups, done.predictor))
+        how = "a random sample of" if at_random else "the first"
+        note = f"Fitted on {how} {len(local):,} of {len(rows):,} rows; worst group error on all of them "
+        reached = audit_lazy(after, prop, done.predictor.grid, beyond=True, values=False).error
+        certificate = replace(certificate, note=f"{note}{reached:.3g}.\n{certificate.note}".rstrip())
+    if held is not None:
+        after = held.predicting(predicting_link(held.frame, held.groups, done.predictor))
+        certificate = judge(certificate, rows, after, prop, done.predictor.grid)
+    return replace(done, certificate=certificate)
+
+
+def _local(rows: LazyRows, seed: int) -> tuple[Rows, bool]:
+    frame, at_random = rows.sample(SAMPLE, seed)
+    made = select.rows(LABEL, PREDICTION, groups=rows.groups, data=frame.to_native(), sample_weight=WEIGHT)
+    return made, at_random
+
+
+def predicting_link(frame: Frame, groups: FittedGroups, predictor: LinkPredictor, output: str = PREDICTION) -> Frame:
+    """Final predictions as expressions of the base prediction and the groups; nothing is computed yet."""
+    if predictor.model is None:
+        return frame.with_columns(column(PREDICTION).alias(output))
+    names = [name for name in frame.collect_schema().names() if name != output]
+    flags = groups.expressions(frame.collect_schema())
+    staged = frame.with_columns(forward(predictor.link, column(PREDICTION)).alias(_BASE))
+    staged = staged.with_columns(start(predictor.model, column(_BASE), flags[1:]).alias(_ETA))
+    for made in predictor.rounds:
+        staged = staged.with_columns(shifted(made, column(_ETA), flags).alias(_ETA))
+    return staged.select(*names, inverse(predictor.link, column(_ETA)).alias(output))
+
+
+def forward(link: Link, values: Any) -> Any:
+    """`Link.forward` as an expression."""
+    if link.kind == "logit":
+        inside = choose(values < EDGE, EDGE, choose(values > 1 - EDGE, 1 - EDGE, values))
+        return inside.log() - (inside * -1.0 + 1.0).log()
+    if link.kind == "log":
+        least = EDGE * link.scale
+        return (choose(values > least, values, least) / link.scale).log()
+    return (values - link.center) / link.scale
+
+
+def inverse(link: Link, values: Any) -> Any:
+    """`Link.inverse` as an expression."""
+    if link.kind == "logit":
+        inside = choose(values < -LARGEST, -LARGEST, choose(values > LARGEST, LARGEST, values))
+        return ((inside * -1.0).exp() + 1.0) ** -1.0
+    if link.kind == "log":
+        return choose(values > LARGEST, LARGEST, values).exp() * link.scale
+    return values * link.scale + link.center
+
+
+def start(model: Model, base: Any, flags: list[Any]) -> Any:
+    """`Model.evaluate` as an expression; float64 throughout, where rows in memory use float32 features."""
+    standard = (base - model.center) / model.scale
+    terms = [base, standard * float(model.curve[1]) + float(model.curve[0])]
+    terms += [hinge(standard, float(k)) * float(c) for k, c in zip(model.knots, model.curve[2:], strict=True)]
+    pulls = [choose(flag, float(shift), 0.0) for flag, shift in zip(flags, model.shifts, strict=True)]
+    if pulls:
+        index = balanced(pulls, operator.add)
+        terms += [index, *(hinge(index, float(k)) * float(b) for k, b in zip(model.bend_knots, model.bends, strict=True))]
+    for (i, j), amount in zip(model.pairs.T, model.products, strict=True):
+        if j < model.shifts.size:
+            terms.append(choose(flags[i] & flags[j], float(amount), 0.0))
+        else:
+            terms.append(choose(flags[i], standard * float(amount), 0.0))
+    return balanced(terms, operator.add)
+
+
+def shifted(made: ShiftRound, eta: Any, flags: list[Any]) -> Any:
+    """`ShiftRound.apply` as an expression."""
+    level = place(eta, made.edges)
+    terms = [eta]
+    for group in sorted({group for group, _, _ in made.shifts}):
+        table = np.zeros(made.edges.size + 1)
+        for g, at, amount in made.shifts:
+            table[at] += amount if g == group else 0.0
+        terms.append(choose(flags[group], look_up(level, table.tolist()), 0.0))
+    return balanced(terms, operator.add)

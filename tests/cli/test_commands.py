@@ -1,0 +1,158 @@
+"""Each command does what the library does."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import multivalid as mv
+from tests.cli.conftest import Terminal, flights
+
+COLUMNS = ["--label", "delay", "--prediction", "p"]
+QUANTILE = ["--property", "quantile:0.9"]
+
+
+def test_audit_is_the_library_s(terminal: Terminal) -> None:
+    found = terminal.json(
+        "audit", "flights.csv", *COLUMNS, *QUANTILE, "--groups", "origin", "--groups", "bins:hour:4", "--weight", "w"
+    )
+    frame = flights()
+    expected = mv.audit("delay", "p", groups=["origin", mv.bins("hour", 4)], data=frame, property="quantile:0.9", sample_weight="w")
+    assert found["groups"]["name"] == expected.table["name"].tolist()
+    np.testing.assert_allclose(found["groups"]["error"], expected.table["error"], rtol=1e-9)
+    np.testing.assert_allclose(found["groups"]["value"], expected.table["value"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("source", ["parts", "parts/*.parquet", "flights.csv"])
+def test_folders_patterns_and_files_are_the_same_rows(terminal: Terminal, source: str) -> None:
+    assert terminal.json("audit", source, *COLUMNS, "--groups", "origin")["groups"]["rows"][0] == 4000
+
+
+def test_fit_then_apply(terminal: Terminal, folder: Path) -> None:
+    groups = ["--groups", "origin", "--groups", "cross:origin,hour >= 18"]
+    made = terminal.json("fit", "flights.csv", *COLUMNS, *QUANTILE, *groups, "--mode", "paper", "--alpha", "1e-4", "--levels", "20",
+                         "--model", "m.json")  # fmt: skip
+    frame = flights()
+    expected = mv.multicalibrate(
+        "delay",
+        "p",
+        groups=["origin", mv.cross("origin", "hour >= 18")],
+        data=frame,
+        property="quantile:0.9",
+        mode="paper",
+        alpha=1e-4,
+        m=20,
+    )
+    assert made["patches"] == len(expected.patches) > 0
+    assert mv.load(folder / "m.json").patches == expected.patches
+    for name in ("better.csv", "better.parquet"):
+        terminal("apply", "flights.csv", "--model", "m.json", "--prediction", "p", "--output", name)
+        written = pd.read_csv(folder / name) if name.endswith("csv") else pd.read_parquet(folder / name)
+        assert written["delay"].tolist() == frame["delay"].tolist()  # rows keep their order
+        np.testing.assert_allclose(written["calibrated"], expected.predict("p", data=frame), rtol=1e-12)
+
+
+def test_fit_in_words(terminal: Terminal) -> None:
+    text = terminal("fit", "parts", *COLUMNS, *QUANTILE, "--groups", "origin", "--holdout", "0.3", "--model", "practical.json")
+    assert "Worst group error on 1," in text
+    assert "covered before" in text
+    assert "origin = JFK" in text
+    assert "Model: practical.json" in text
+
+
+def test_holdout_by_predicate_and_share(terminal: Terminal) -> None:
+    by_predicate = terminal.json("fit", "flights.csv", *COLUMNS, "--groups", "origin", "--holdout", "hour >= 20")
+    assert by_predicate["held_out"]["before"]["rows"][0] == int((flights()["hour"] >= 20).sum())
+    share = terminal.json("fit", "flights.csv", *COLUMNS, "--groups", "origin", "--holdout", "0.25")
+    again = terminal.json("fit", "flights.csv", *COLUMNS, "--groups", "origin", "--holdout", "0.25")
+    assert share == again
+    assert abs(share["held_out"]["before"]["rows"][0] - 1000) < 120
+
+
+def test_fail_above(terminal: Terminal) -> None:
+    words = ["audit", "flights.csv", *COLUMNS, *QUANTILE, "--groups", "origin", "--fail-above"]
+    terminal(*words, "0.9")
+    assert "above --fail-above" in terminal(*words, "1e-6", code=1)
+
+
+def test_scope(terminal: Terminal) -> None:
+    assert terminal.json("scope", "quantile:0.9")["status"] == "alone"
+    assert "variance" in terminal("scope", "variance").lower()
+
+
+@pytest.mark.skipif(not hasattr(mv, "backtest"), reason="this build has no backtest")
+def test_backtest(terminal: Terminal) -> None:
+    found = terminal.json(
+        "backtest", "losses.csv", "--label", "loss", "--var", "var", "--es", "es", "--tau", "0.975", "--groups", "desk"
+    )
+    assert len(found["groups"]["name"]) == 3
+
+
+@pytest.mark.skipif(not hasattr(mv, "OnlineMulticalibrator"), reason="this build has no online learner")
+def test_online_replay(terminal: Terminal, folder: Path) -> None:
+    words = ["online", "replay", "flights.csv", "--label", "delay", "--groups", "origin", *QUANTILE, "--levels", "10"]
+    assert terminal.json(*words, "--output", "online.csv")["rounds"] == 4000
+    assert "predicted" in pd.read_csv(folder / "online.csv").columns
+
+
+@pytest.mark.skipif(not hasattr(mv.Audit, "report"), reason="this build has no reports")
+def test_report(terminal: Terminal, folder: Path) -> None:
+    terminal("report", "flights.csv", *COLUMNS, *QUANTILE, "--groups", "origin", "--output", "r.html")
+    assert "<html" in (folder / "r.html").read_text().lower()
+
+
+def test_json_is_one_line_and_alone(terminal: Terminal) -> None:
+    text = terminal("audit", "flights.csv", *COLUMNS, "--json")
+    assert text.count("\n") == 1
+    json.loads(text)
+
+
+def examples() -> list[str]:
+    from typer.main import get_command
+
+    from multivalid.cli.app import app
+    from multivalid.cli.reference import leaves
+
+    texts = [command.help or "" for _, command in leaves(get_command(app))]
+    return [line.removeprefix("Example: ") for text in texts for line in text.splitlines() if line.startswith("Example: ")]
+
+
+@pytest.mark.parametrize("line", examples())
+def test_examples_in_the_help_run(terminal: Terminal, line: str) -> None:
+    program, *words = shlex.split(line)
+    assert program == "multivalid"
+    needs = {
+        "backtest": hasattr(mv, "backtest"),
+        "online": hasattr(mv, "OnlineMulticalibrator"),
+        "report": hasattr(mv.Audit, "report"),
+    }
+    if words[0] == "demo":
+        pytest.skip("the demonstration needs data from the package index; make demo runs it")
+    if not needs.get(words[0], True):
+        pytest.skip(f"this build has no {words[0]}")
+    terminal(*words)
+
+
+def test_every_command_has_an_example() -> None:
+    assert len(examples()) == 8
+
+
+def test_as_a_process(folder: Path) -> None:
+    line = [sys.executable, "-m", "multivalid.cli.main", "audit", "flights.csv", "--label", "delay", "--prediction", "missing"]
+    root = str(Path(mv.__file__).parents[1])
+    done = subprocess.run(line, capture_output=True, text=True, cwd=folder, env={**os.environ, "PYTHONPATH": root}, check=False)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("multivalid: y_pred='missing' is not a column of data")
+
+
+def test_completion_can_be_shown(terminal: Terminal) -> None:
+    assert "multivalid" in terminal("--version")
+    assert "--install-completion" in terminal("--help")

@@ -1,0 +1,96 @@
+"""The same cases on every engine: patches, predictions and audits are those of the rows in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import multivalid as mv
+from tests.engines.conftest import collected, rows
+
+Enter = Callable[[pd.DataFrame], Any]
+GROUPS = ["site", mv.bins("age", 4), mv.cross("site", "age > 60"), "age >= 18 and site != 'b'"]
+EXACT = ["mean", "quantile:0.9", "event:10:40", "expectile:0.75"]
+CLOSE = ["huber:5", "moment:2", "ratio:2:1", "entropic:0.03", "lp_quantile:3:0.7"]
+KEY = ["site", "age", "y", "p", "w", "held"]
+
+
+def same_tables(first: dict[str, Any], second: dict[str, Any]) -> None:
+    assert list(first) == list(second)
+    for name in first:
+        if name == "worst_level":
+            continue  # an argmax, which rounding decides where two levels tie; the errors themselves are compared
+        if first[name].dtype.kind in "USO":
+            assert first[name].tolist() == second[name].tolist()
+        else:
+            np.testing.assert_allclose(second[name], first[name], rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("name", [*EXACT, *CLOSE])
+def test_audit(engine: Enter, name: str, weight: str | None) -> None:
+    frame = rows()
+    frame["y"] = frame["y"] + 1
+    expected = mv.audit("y", "p", groups=GROUPS, data=frame, property=name, sample_weight=weight)
+    found = mv.audit("y", "p", groups=GROUPS, data=engine(frame), property=name, sample_weight=weight)
+    same_tables(expected.table, found.table)
+    same_tables(expected.cells, found.cells)
+    assert found.verdict == expected.verdict
+    if name in ("quantile:0.9", "event:10:40"):  # sums of whole numbers, times constants
+        assert found.table["rows"].tolist() == expected.table["rows"].tolist()
+        assert found.table["weight"].tolist() == expected.table["weight"].tolist()
+
+
+@pytest.mark.parametrize(("name", "alpha"), [("mean", 0.05), ("quantile:0.9", 1e-4), ("expectile:0.75", 0.2), ("moment:2", 2000.0)])
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_patches_and_predictions(engine: Enter, name: str, alpha: float, weight: str | None) -> None:
+    frame = rows()
+    # Levels are whole numbers, so that every sum is one too: even a tie between two groups with the same rows is decided alike.
+    grid = mv.Grid(np.arange(0.0, 100.0, 4.0) ** (2 if name == "moment:2" else 1))
+    options: dict[str, Any] = {"groups": GROUPS, "property": name, "sample_weight": weight, "mode": "paper", "alpha": alpha}
+    options["grid"] = grid
+    expected = mv.multicalibrate("y", "p", data=frame, holdout="held", **options)
+    data = engine(frame)
+    found = mv.multicalibrate("y", "p", data=data, holdout="held", **options)
+    assert expected.patches
+    assert found.patches == expected.patches
+    assert found.grid == expected.grid
+    assert found.groups == expected.groups
+    first, second = expected.certificate.to_json(), found.certificate.to_json()
+    np.testing.assert_allclose(second.pop("potential"), first.pop("potential"), rtol=1e-9)
+    np.testing.assert_allclose(np.array(second.pop("blocked")), np.array(first.pop("blocked")), rtol=1e-9)
+    for field, value in first.items():
+        assert second[field] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value), field
+    ours = collected(found.predict("p", data=data, output="better")).sort_values(KEY)["better"]
+    theirs = expected.predict("p", data=frame, output="better").sort_values(KEY)["better"]
+    assert ours.tolist() == theirs.tolist()
+    same_tables(
+        expected.audit("y", "p", data=frame, sample_weight=weight).table,
+        found.audit("y", "p", data=data, sample_weight=weight).table,
+    )
+
+
+def test_theorem_mode(engine: Enter) -> None:
+    frame = rows()
+    frame["y"], frame["p"] = frame["y"] / 128, frame["p"] / 128
+    expected = mv.multicalibrate("y", "p", groups=GROUPS, data=frame, mode="theorem", m=40)
+    found = mv.multicalibrate("y", "p", groups=GROUPS, data=engine(frame), mode="theorem", m=40)
+    assert expected.patches
+    assert found.patches == expected.patches
+    assert found.certificate.error == pytest.approx(expected.certificate.error, rel=1e-12)
+
+
+def test_practical_mode(engine: Enter) -> None:
+    """The fit sees the same rows; predictions differ in the digits that float32 features cost in memory."""
+    frame = rows()
+    expected = mv.multicalibrate("y", "p", groups=GROUPS, data=frame, property="quantile:0.9", holdout="held")
+    data = engine(frame)
+    found = mv.multicalibrate("y", "p", groups=GROUPS, data=data, property="quantile:0.9", holdout="held")
+    ours = collected(found.predict("p", data=data, output="better")).sort_values(KEY)["better"]
+    theirs = expected.predict("p", data=frame, output="better").sort_values(KEY)["better"]
+    np.testing.assert_allclose(ours.to_numpy(), theirs.to_numpy(), rtol=1e-5)
+    assert found.certificate.error == pytest.approx(expected.certificate.error, rel=1e-6)
