@@ -175,6 +175,13 @@ class Calibration:
         from multivalid.report.page import write
         from multivalid.report.sources import Story
 
+        settings = {"mode": self.certificate.mode, "levels of the model": len(self.grid), "patches": len(self.patches)}
+        lazy = lazy_frame(data)
+        if lazy is not None:
+            stays = lazy_rows(y_true, y_pred, groups=self.groups, frame=lazy, sample_weight=sample_weight, prop=self.property)
+            after = self.audit(y_true, y_pred, data=data, sample_weight=sample_weight)
+            before = audit_lazy(stays, self.property)
+            return after.report(path, before=before, certificate=self.certificate, title=title, settings=settings)
         rows = self._rows
         if y_true is not None:
             frame = None if data is None else frames.eager(data)
@@ -184,7 +191,6 @@ class Calibration:
             weights = validate.weights(select.resolve(sample_weight, frame, "sample_weight"), labels.size)
             membership = select.membership_of(self.groups, data=data, groups=groups, rows=labels.size)
             rows = select.Rows(labels, predictions, weights, self.groups, membership, frame)
-        settings = {"mode": self.certificate.mode, "levels of the model": len(self.grid), "patches": len(self.patches)}
         if rows is None:
             heading = title or "A calibration and what it guarantees"
             return write(Story(self.property, heading, {}, self.certificate, self.groups.notes, settings), path)

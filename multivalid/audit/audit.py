@@ -116,8 +116,8 @@ class Audit:
         return float(rows.weights @ self.property.score(rows.predictions, rows.labels) / rows.weights.sum())
 
     @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 of labels, predictions, weights and groups: equal for equal data."""
+    def fingerprint(self) -> str | None:
+        """SHA-256 of labels, predictions, weights and groups: equal for equal data; None for rows that stayed in their engine."""
         rows = self._rows
         digest = hashlib.sha256()
         for part in (rows.labels, rows.predictions, rows.weights, rows.membership.bits):

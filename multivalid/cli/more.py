@@ -121,7 +121,7 @@ def report(
 def demo() -> None:
     """The demonstration, where it is installed."""
     try:
-        module = import_module("multivalid.report.demo")
+        module = import_module("multivalid.demo.story")
     except ImportError:
         raise usage("the demonstration is not part of this installation; in a clone of the project run: make demo") from None
-    module.main()
+    module.main([])

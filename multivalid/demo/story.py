@@ -119,18 +119,14 @@ def worst_coverage(before: Any, after: Any) -> None:
         )
 
 
-def pairs(middle: Any, late: Any) -> dict[str, Any] | None:
+def pairs(middle: Any, late: Any) -> dict[str, Any]:
     """Value at risk and conditional value at risk of the delay, calibrated together because the second cannot be alone."""
-    library: Any = mv
-    if not hasattr(library, "backtest"):
-        say("5. Risk pairs", "(VaR, CVaR) together: this build of the library has no pairs, so this part is left out.")
-        return None
-    risk = library.QuantileCVaR(data.TAU)
+    risk = mv.QuantileCVaR(data.TAU)
     groups = mv.Groups(["carrier", "origin"], min_size=SMALLEST).fit(middle)
-    fitted = library.multicalibrate("arr_delay", ["limit", "tail"], data=middle, groups=groups, property=risk)
+    fitted = mv.multicalibrate("arr_delay", ["limit", "tail"], data=middle, groups=groups, property=risk)
     after = fitted.predict(["limit", "tail"], data=late)
     errors = [
-        library.audit("arr_delay", said, data=late, groups=groups, property=risk).gamma_errors
+        mv.audit("arr_delay", said, data=late, groups=groups, property=risk).gamma_errors
         for said in (late[["limit", "tail"]].to_numpy(), after)
     ]
     say(

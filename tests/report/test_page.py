@@ -176,3 +176,12 @@ def test_before_must_be_of_the_same_rows(tmp_path: Path) -> None:
     now, other = mv.audit([0, 1], [0.5, 0.5], groups=[]), mv.audit([0, 1, 1], [0.5, 0.5, 0.5], groups=[])
     with pytest.raises(InputError, match="same groups and rows"):
         now.report(tmp_path / "r.html", before=other)
+
+
+def test_rows_that_stay_in_their_engine(reports: dict[str, Any], flights: pd.DataFrame, tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    fitted, test = reports["objects"]["mean"], flights[6000:]
+    page = fitted.report(tmp_path / "r.html", "late", "chance", data=polars.from_pandas(test).lazy())
+    here, there = loaded(reports["mean"])["headline"][0], loaded(page)["headline"][0]
+    assert there["before"] == pytest.approx(here["before"])
+    assert there["after"] < there["before"]
