@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-spark lint types layers pytest demo bench clean
+.PHONY: help test test-spark lint types layers pytest demo docs browser versus bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -47,8 +47,26 @@ $(SPARK_STAMP): pyproject.toml constraints.txt
 test-spark: $(SPARK_STAMP)  ## the same cases on a real local Spark session; needs Java
 	$(SPARK)/bin/python -m pytest tests/engines/test_same_answers.py tests/engines/test_spark.py -k spark -rs
 
-demo: $(STAMP)  ## audit generated data and print what is found
-	$(BIN)/python examples/demo.py
+demo: $(VENV)/.demo  ## a year of real flights: audit, correct, check, report; writes demo-output/
+	$(BIN)/python -m multivalid.demo demo-output
+
+$(VENV)/.demo: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[demo]'
+	@touch $@
+
+docs: $(VENV)/.docs  ## the site, in site/; a warning is an error
+	$(BIN)/mkdocs build --strict --quiet
+
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[docs]'
+	@touch $@
+
+browser:  ## Chromium and axe-core for the tests of the report (Debian; needs root and npm)
+	apt-get install -y --no-install-recommends chromium chromium-driver
+	mkdir -p build/axe && npm install --no-save --silent --prefix build/axe axe-core@4
+
+versus:  ## compare with other libraries, each in its own environment (long); writes benchmarks/versus/results.md
+	$(PYTHON) benchmarks/versus/run.py
 
 bench: $(STAMP)  ## speed and memory against plain NumPy
 	$(BIN)/python benchmarks/audit.py

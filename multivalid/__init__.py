@@ -5,9 +5,10 @@ of the label distribution that can be calibrated: means, quantiles, expectiles, 
 """
 
 from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from multivalid.audit.audit import Audit, audit
+from multivalid.audit.pair import PairAudit
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.theorem import recalibrate
 from multivalid.calibration import Calibration, load
@@ -17,6 +18,11 @@ from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups, Groups
 from multivalid.groups.items import bins, cross
 from multivalid.groups.membership import Membership
+from multivalid.joint.backtest import Backtest, backtest
+from multivalid.joint.bounds import cvar_constants
+from multivalid.joint.calibration import JointCalibration
+from multivalid.joint.certificate import JointCertificate
+from multivalid.joint.score import joint_score
 from multivalid.properties import (
     BayesPair,
     CentralMoment,
@@ -72,9 +78,13 @@ from multivalid.properties import (
 )
 from multivalid.scope import Counterexample, Verdict, scope
 
+if TYPE_CHECKING:
+    from multivalid.online import OnlineMulticalibrator
+
 __version__ = "0.1.0"
 __all__ = [
     "Audit",
+    "Backtest",
     "BayesPair",
     "CVaR",
     "Calibration",
@@ -100,6 +110,8 @@ __all__ = [
     "Groups",
     "Huber",
     "InterquartileRange",
+    "JointCalibration",
+    "JointCertificate",
     "Law",
     "LpQuantile",
     "Mean",
@@ -114,7 +126,9 @@ __all__ = [
     "Mode",
     "Moment",
     "MultivalidError",
+    "OnlineMulticalibrator",
     "Pair",
+    "PairAudit",
     "Property",
     "ProportionalHazard",
     "Quantile",
@@ -133,8 +147,11 @@ __all__ = [
     "Verdict",
     "Wang",
     "audit",
+    "backtest",
     "bins",
     "cross",
+    "cvar_constants",
+    "joint_score",
     "load",
     "multicalibrate",
     "parse",
@@ -145,8 +162,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> ModuleType:
-    """`multivalid.estimators` on first use: scikit-learn takes a second to import, and most uses do without it."""
-    if name == "estimators":
-        return import_module("multivalid.estimators")
+_LATE = {"estimators": "multivalid.estimators", "online": "multivalid.online"}
+
+
+def __getattr__(name: str) -> Any:
+    """`estimators` and the online learner on first use: most uses do without them, and scikit-learn takes a second to import."""
+    if name in _LATE:
+        return import_module(_LATE[name])
+    if name == "OnlineMulticalibrator":
+        return import_module("multivalid.online").OnlineMulticalibrator
     raise AttributeError(f"module 'multivalid' has no attribute {name!r}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +24,14 @@ from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame, lazy_frame
+from multivalid.joint import calibration as joint
 from multivalid.practical.lazy import predicting_link
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.properties import Property, parse, spec_of
 from multivalid.storage import read_json, write_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _AFTER = "__mv_calibrated"
 KIND, VERSION = "multivalid.calibration", 1
@@ -53,8 +58,10 @@ class Calibration:
         predictor: Predictor,
         certificate: Certificate,
         levels: NDArray[np.intp] | None = None,
+        rows: select.Rows | None = None,
     ) -> None:
         self.property, self.groups, self.certificate, self.levels = property, groups, certificate, levels
+        self._rows = rows
         self.predictor = predictor
 
     @property
@@ -137,6 +144,70 @@ class Calibration:
         rows = select.Rows(labels, calibrated, weights, self.groups, membership, frame)
         return audit_rows(rows, self.property, self.grid, beyond=True)
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        y_true: Any = None,
+        y_pred: Any = None,
+        *,
+        data: Any = None,
+        groups: Any = None,
+        sample_weight: Any = None,
+        title: str | None = None,
+    ) -> Path:
+        """Write a page that compares the model's own predictions with the calibrated ones, and its numbers beside it as JSON.
+
+        Parameters
+        ----------
+        path : path
+            Ends in .html (page and JSON) or in .json (JSON only).
+        y_true, y_pred, data, groups, sample_weight
+            Rows to compare on, as for `audit`. Without them: the rows held out at the fit, or those fitted when none were; a
+            model that was loaded has neither, and its report tells the certificate only.
+
+        Examples
+        --------
+        >>> import multivalid as mv, tempfile, pathlib
+        >>> fitted = mv.multicalibrate([0, 0, 1, 1], [0.5, 0.5, 0.5, 0.5], groups=[], mode="theorem", m=4)
+        >>> fitted.report(pathlib.Path(tempfile.mkdtemp()) / "report.html", [0, 1], [0.4, 0.6]).name
+        'report.html'
+        """
+        from multivalid.report.page import write
+        from multivalid.report.sources import Story
+
+        settings = {"mode": self.certificate.mode, "levels of the model": len(self.grid), "patches": len(self.patches)}
+        lazy = lazy_frame(data)
+        if lazy is not None:
+            stays = lazy_rows(y_true, y_pred, groups=self.groups, frame=lazy, sample_weight=sample_weight, prop=self.property)
+            after = self.audit(y_true, y_pred, data=data, sample_weight=sample_weight)
+            before = audit_lazy(stays, self.property)
+            return after.report(path, before=before, certificate=self.certificate, title=title, settings=settings)
+        rows = self._rows
+        if y_true is not None:
+            frame = None if data is None else frames.eager(data)
+            labels = validate.vector(select.resolve(y_true, frame, "y_true"), "y_true")
+            predictions = select.predictions_of(y_pred, frame, 1)
+            validate.same_length(predictions, labels.size, "y_pred", "y_true")
+            weights = validate.weights(select.resolve(sample_weight, frame, "sample_weight"), labels.size)
+            membership = select.membership_of(self.groups, data=data, groups=groups, rows=labels.size)
+            rows = select.Rows(labels, predictions, weights, self.groups, membership, frame)
+        if rows is None:
+            heading = title or "A calibration and what it guarantees"
+            return write(Story(self.property, heading, {}, self.certificate, self.groups.notes, settings), path)
+        calibrated = replace(rows, predictions=self.predictor.predict(rows.predictions, rows.membership))
+        before, after = audit_rows(rows, self.property), audit_rows(calibrated, self.property)
+        return after.report(path, before=before, certificate=self.certificate, title=title, settings=settings)
+
+    def plot_potential(self, *, ax: Any = None) -> Any:
+        """The mean score after each update, on a matplotlib axis; returns the axis."""
+        from multivalid.report import plots
+
+        return plots.potential(self.certificate.potential, ax=ax)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled without the rows it was judged on."""
+        return {**self.__dict__, "_rows": None}
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one JSON file, whole or not at all; `multivalid.load` reads it back.
 
@@ -200,12 +271,12 @@ def predictor_from_json(data: Any, groups: int) -> Predictor:
         "levels": LevelPredictor.from_json,
         "link": LinkPredictor.from_json,
     }
-    if not isinstance(data, dict) or data.get("kind") not in kinds:
+    if not isinstance(data, dict) or not isinstance(data.get("kind"), str) or data["kind"] not in kinds:
         raise ModelFileError(f"predictor must be an object of kind {' or '.join(kinds)}.")
     return kinds[data["kind"]](data, groups)
 
 
-def load(path: str | os.PathLike[str]) -> Calibration:
+def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that `save` wrote; a damaged, edited or foreign file is refused with the reason.
 
     Examples
@@ -215,6 +286,8 @@ def load(path: str | os.PathLike[str]) -> Calibration:
     multivalid.errors.ModelFileError: cannot read no such file: No such file or directory.
     """
     content = read_json(path)
+    if content.get("kind") == joint.KIND:
+        return joint.JointCalibration.from_json(content)
     if content.get("kind") != KIND:
         raise ModelFileError(f"{path} holds a {content.get('kind')!r}, not a {KIND!r}.")
     return Calibration.from_json(content)

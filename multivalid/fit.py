@@ -21,9 +21,11 @@ from multivalid.calibration import Calibration
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.remote import lazy_frame
+from multivalid.joint.fit import fit_pair
 from multivalid.practical import fit as practical
 from multivalid.practical import lazy as practical_lazy
-from multivalid.properties import Property, parse
+from multivalid.properties import Pair, Property
+from multivalid.scope import require
 
 MODES = ("practical", "theorem", "paper")
 
@@ -34,31 +36,32 @@ def multicalibrate(
     *,
     groups: Any,
     data: Any = None,
-    property: str | Property = "mean",
-    grid: Grid | None = None,
+    property: str | Property | Pair = "mean",
+    grid: Grid | Any | None = None,
     sample_weight: Any = None,
     mode: str = "practical",
-    alpha: float | None = None,
-    m: int | None = None,
-    lipschitz: float | None = None,
+    alpha: float | Any | None = None,
+    m: int | Any | None = None,
+    lipschitz: float | Any | None = None,
     holdout: float | Any | None = None,
     max_updates: int | None = None,
     progress: bool | Progress = False,
     random_state: int = 0,
-) -> Calibration:
+) -> Any:
     """Make predictions right on average for every group, given their own value.
 
     Parameters
     ----------
     y_true, y_pred : array-like, or the name of a column of `data`
-        Outcomes and predictions.
+        Outcomes and predictions; for a pair, predictions have two columns: an array (rows, 2), or two arrays or column names.
     groups : list of items, Groups, or boolean array
         For whom; see `Groups`. The whole population is always a group.
     data : data frame, optional
         Where columns named in the other arguments live. With a lazy frame (polars LazyFrame, DuckDB relation, Spark, …) the rows
         stay where they are; see docs/engines.md.
-    property : Property or str
-        What the predictions are of.
+    property : Property, Pair or str
+        What the predictions are of. With a pair, such as "quantile_cvar:0.95", both coordinates are calibrated together, and grid, m,
+        alpha and lipschitz may be two values, one per coordinate.
     grid : Grid, optional
         Levels, in the label's units; chosen from the data when not given.
     sample_weight : array-like or column name, optional
@@ -86,7 +89,7 @@ def multicalibrate(
 
     Returns
     -------
-    Calibration
+    Calibration, or JointCalibration for a pair
 
     Examples
     --------
@@ -98,31 +101,39 @@ def multicalibrate(
     >>> fitted.predict([0.49, 0.49], groups=[np.array([False, True])])
     array([0.41, 0.71])
     """
-    prop = parse(property)
+    prop = require(property)
     if mode not in MODES:
         raise InputError(f"mode must be one of {', '.join(MODES)}, got {mode!r}.")
-    if grid is not None and not isinstance(grid, Grid):
+    if not (grid is None or isinstance(grid, Grid) or isinstance(prop, Pair)):
         raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
     if max_updates is not None:
         validate.count(max_updates, "max_updates", 0)
     report = _reporter(progress)
     frame = lazy_frame(data)
     if frame is not None:
+        if isinstance(prop, Pair):
+            raise InputError("data is a lazy frame, but pairs are calibrated in memory; collect the columns first.")
         stays = lazy_rows(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=prop)
         goal = practical.Goal(m, grid, alpha, max_updates)
         return _fit_lazy(stays, prop, goal, mode=mode, lipschitz=lipschitz, holdout=holdout, progress=report, seed=random_state)
-    rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight)
+    width = 2 if isinstance(prop, Pair) else 1
+    rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=width)
     prop.check_labels(rows.labels)
     fitting, held = split(rows, select.marked(holdout, data, "holdout"), random_state)
     # The products are small: threads would spin more than they compute.
     with threadpool_limits(1, user_api="blas"):
+        if isinstance(prop, Pair):
+            return fit_pair(
+                fitting, held, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz, max_updates=max_updates,
+                progress=report, random_state=random_state,
+            )  # fmt: skip
         if mode == "practical":
             goal = practical.Goal(m, grid, alpha, max_updates)
             done = practical.fit(fitting, prop, goal, held=held, progress=report, random_state=random_state)
-            return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels)
+            return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels, held or fitting)
         plan = make_plan(fitting, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
         made = theorem.fit(fitting, prop, plan, held=held, max_updates=max_updates, progress=report)
-    return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels)
+    return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels, held or fitting)
 
 
 def _fit_lazy(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
+            os.chmod(temporary, target.stat().st_mode & 0o777 if target.exists() else _usual_mode())
             os.replace(temporary, target)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
@@ -38,19 +40,31 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         raise InputError(f"cannot write {target}: {error.strerror or error}.") from None
 
 
+def _usual_mode() -> int:
+    """Who may read a new file, as for any other that the user makes (a temporary one is for its owner alone)."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read what `write_json` wrote; anything else is a `ModelFileError` with the reason."""
     source = Path(path)
     try:
         if source.stat().st_size > LARGEST:
             raise ModelFileError(f"{source} is larger than a model can be ({LARGEST:,} bytes).")
-        text = source.read_text(encoding="utf-8")
+        body = source.read_bytes()
     except OSError as error:
         raise ModelFileError(f"cannot read {source}: {error.strerror or error}.") from None
+    return decode(body, str(source))
+
+
+def decode(body: bytes, source: str) -> dict[str, Any]:
+    """The content of a model file, its checksum compared and taken off."""
+    try:
+        content = json.loads(body.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_no_duplicates)
     except UnicodeDecodeError:
         raise ModelFileError(f"{source} is not a model: it is not UTF-8 text.") from None
-    try:
-        content = json.loads(text, parse_constant=_refuse, object_pairs_hook=_no_duplicates)
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{source} is not a model: {error}.") from None
     if not isinstance(content, dict) or "checksum" not in content:
@@ -59,6 +73,11 @@ def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     if stored != checksum(content):
         raise ModelFileError(f"{source} is damaged or was edited: its checksum does not match.")
     return content
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value read from JSON is a number that fits a float (a whole number may have any number of digits)."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def checksum(content: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ entries into Σw·V at a level, and sums of entries into ΣwV and ΣwS on the wh
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 from typing import Protocol
 
@@ -17,6 +18,7 @@ from multivalid.properties import Property
 from multivalid.properties.base import Array
 
 Index = NDArray[np.intp]
+LARGEST_OPERATOR = 1 << 18  # numbers: 2 MB, so that it stays in cache
 LARGEST_TABLE = 1 << 24  # numbers kept of V and of S over (level, label): 128 MB each
 Bins = Index
 
@@ -33,11 +35,8 @@ class Response(Protocol):
     def identify(self, bins: Bins, moments: Array, level: int) -> Array:
         """ΣwV(γ_level, ·) of each entry."""
 
-    def identify_grid(self, sums: Array) -> Array:
-        """ΣwV at every level, from sums of shape (bins, K)."""
-
-    def score_grid(self, sums: Array) -> Array:
-        """ΣwS at every level, up to the constant that no prediction changes, from sums of shape (bins, K)."""
+    def on_grid(self, sums: Array) -> tuple[Array, Array]:
+        """ΣwV and ΣwS at every level, from sums of shape (bins, K); S up to the constant that no prediction changes."""
 
     def score_constant(self, labels: Array) -> Array:
         """That constant, label by label."""
@@ -77,18 +76,30 @@ class Piecewise:
     def identify(self, bins: Bins, moments: Array, level: int) -> Array:
         if not self.cut.size:
             return np.asarray(moments @ self._identify[0, level])
-        piece = (bins[:, None] > self.cut[:, level]).sum(axis=1)
-        return np.asarray(np.einsum("ek,ek->e", moments, self._identify[piece, level]))
+        values = moments @ self._identify[0, level]
+        for cut, coefficients in zip(self.cut[:, level], self._identify[1:, level], strict=True):
+            values = np.where(bins > cut, moments @ coefficients, values)
+        return np.asarray(values)
 
     def marks(self, level: int) -> tuple[Index, Array]:
         """Positions in a running sum over bins where the pieces of V at `level` end, and V's coefficients on each piece."""
         return np.concatenate([[0], self.cut[:, level] + 1, [self.bins]]), self._identify[:, level]
 
-    def identify_grid(self, sums: Array) -> Array:
-        return self._on_grid(sums, self._identify)
+    def on_grid(self, sums: Array) -> tuple[Array, Array]:
+        if self._operator is not None:
+            both = self._operator @ sums.reshape(-1)
+            return both[: both.size // 2], both[both.size // 2 :]
+        return self._on_grid(sums, self._identify), self._on_grid(sums, self._score)
 
-    def score_grid(self, sums: Array) -> Array:
-        return self._on_grid(sums, self._score)
+    @cached_property
+    def _operator(self) -> Array | None:
+        """V and S on the grid are linear in the sums: the matrix that does both, while it is small."""
+        levels = self._identify.shape[1]
+        if 2 * levels * self.bins * self.width > LARGEST_OPERATOR:
+            return None
+        piece = (np.arange(self.bins)[:, None] > self.cut[:, None, :]).sum(axis=0)  # (bins, levels)
+        rows = [coefficients[piece, np.arange(levels)].transpose(1, 0, 2) for coefficients in (self._identify, self._score)]
+        return np.concatenate(rows).reshape(2 * levels, -1)
 
     def score_constant(self, labels: Array) -> Array:
         shifted = labels - self.origin
@@ -121,11 +132,8 @@ class Tabulated:
     def identify(self, bins: Bins, moments: Array, level: int) -> Array:
         return np.asarray(self._row("identify", level)[bins] * moments[:, 0])
 
-    def identify_grid(self, sums: Array) -> Array:
-        return self._on_grid("identify", sums)
-
-    def score_grid(self, sums: Array) -> Array:
-        return self._on_grid("score", sums)
+    def on_grid(self, sums: Array) -> tuple[Array, Array]:
+        return self._on_grid("identify", sums), self._on_grid("score", sums)
 
     def score_constant(self, labels: Array) -> Array:
         return np.zeros_like(labels)

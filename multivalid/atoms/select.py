@@ -58,9 +58,17 @@ def predictions_of(y_pred: Any, frame: nw.DataFrame[Any] | None, width: int) -> 
     """One prediction per row, or `width` of them for a pair (an array with columns, or a list of column names)."""
     if width == 1:
         return validate.vector(resolve(y_pred, frame, "y_pred"), "y_pred")
-    if isinstance(y_pred, (list, tuple)) and len(y_pred) == width:
-        y_pred = np.stack([np.asarray(resolve(part, frame, "y_pred")) for part in y_pred], axis=1)
+    if isinstance(y_pred, (list, tuple)) and len(y_pred) == width and not _are_rows(y_pred, width):
+        parts = [validate.vector(resolve(part, frame, "y_pred"), f"y_pred[{k}]") for k, part in enumerate(y_pred)]
+        for k, part in enumerate(parts):
+            validate.same_length(part, parts[0].size, f"y_pred[{k}]", "y_pred[0]")
+        y_pred = np.stack(parts, axis=1)
     return validate.columns(resolve(y_pred, frame, "y_pred"), "y_pred", width)
+
+
+def _are_rows(y_pred: Any, width: int) -> bool:
+    """Whether a list of `width` items holds rows, [[0.1, 0.2], [0.3, 0.4]], rather than columns (names, arrays, longer lists)."""
+    return all(isinstance(part, (list, tuple)) and len(part) == width for part in y_pred)
 
 
 def membership_of(fitted: FittedGroups, *, data: Any, groups: Any, rows: int) -> Membership:

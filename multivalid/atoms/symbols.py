@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import mul
 from typing import Any
 
@@ -70,9 +70,8 @@ def symbols(prop: Property) -> Symbols:
     match prop:
         case Mean():
             return _expectation(lambda y: y, monotone=True)
-        case Moment(g=k) if isinstance(k, int):
-            exponent: int = k
-            return _expectation(lambda y: power(y, exponent), monotone=False)
+        case Moment(g=int() as k):
+            return _expectation(partial(power, k=k), monotone=False)
         case EventProbability(lo=lo, hi=hi):
             return _expectation(lambda y: ((y >= lo) & (y <= hi)).cast(nw.Float64), monotone=False)
         case Quantile(tau=tau):

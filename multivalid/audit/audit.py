@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import hashlib
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +16,7 @@ from multivalid.atoms.lazy import lazy_rows
 from multivalid.atoms.select import Rows
 from multivalid.audit import inference, measures
 from multivalid.audit.cells import tabulate
+from multivalid.audit.pair import audit_pair_rows
 from multivalid.audit.solve import cell_values, from_moments, group_values
 from multivalid.audit.statistics import CellStatistics
 from multivalid.audit.text import verdict_line, worst_table
@@ -20,8 +24,15 @@ from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.membership import Bits
 from multivalid.groups.remote import lazy_frame
-from multivalid.properties import Property, parse
+from multivalid.properties import Pair, Property
 from multivalid.properties.base import Array
+from multivalid.scope import require
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from multivalid.report.sources import Certified
 
 MAX_LEVELS_AS_GIVEN = 64  # predictions with at most this many distinct values are audited value by value
 DEFAULT_LEVELS = 20
@@ -72,7 +83,7 @@ class Audit:
     ) -> None:
         self.property, self.grid, self.table, self.cells = prop, grid, table, cells
         self.groups = rows.groups
-        self._frame = rows.frame
+        self._rows = rows
 
     @property
     def error(self) -> float:
@@ -95,7 +106,79 @@ class Audit:
 
     def to_frame(self) -> Any:
         """The per-group table as a data frame of the kind that `data` was."""
-        return from_columns(self.table, self._frame)
+        return from_columns(self.table, self._rows.frame)
+
+    # ---- for people: see multivalid.report -----------------------------------------------------------------------
+    @cached_property
+    def score(self) -> float:
+        """Mean score of the predictions (for a quantile its pinball loss, up to a part that no prediction changes)."""
+        rows = self._rows
+        return float(rows.weights @ self.property.score(rows.predictions, rows.labels) / rows.weights.sum())
+
+    @cached_property
+    def fingerprint(self) -> str | None:
+        """SHA-256 of labels, predictions, weights and groups: equal for equal data; None for rows that stayed in their engine."""
+        rows = self._rows
+        digest = hashlib.sha256()
+        for part in (rows.labels, rows.predictions, rows.weights, rows.membership.bits):
+            digest.update(np.ascontiguousarray(part).data)
+        return digest.hexdigest()
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        before: Audit | None = None,
+        certificate: Certified | None = None,
+        title: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Path:
+        """Write one self-contained HTML page, and its numbers beside it as JSON.
+
+        Parameters
+        ----------
+        path : path
+            Ends in .html (page and JSON) or in .json (JSON only).
+        before : Audit, optional
+            Of other predictions for the same rows and groups, to compare with.
+        certificate : Certificate, optional
+            Of the calibration that made the predictions.
+        title : str, optional
+            Heading of the page.
+        settings : mapping, optional
+            What else a reader needs to repeat the numbers: file names, model versions.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> audit([0, 0, 1, 1], [0.2, 0.2, 0.7, 0.7], groups=[]).report(folder / "report.html").name
+        'report.html'
+        >>> sorted(file.name for file in folder.iterdir())
+        ['report.html', 'report.json']
+        """
+        from multivalid.report.page import write
+        from multivalid.report.sources import story
+
+        return write(story(self, before, certificate, title, self.groups.notes, settings or {}), path)
+
+    def plot_reliability(self, group: str | None = None, *, ax: Any = None, **style: Any) -> Any:
+        """Observed against predicted for a group (the worst when None) with a 95 % band, on a matplotlib axis; returns the axis."""
+        from multivalid.report import plots
+
+        return plots.reliability(self, group, ax=ax, **style)
+
+    def plot_heatmap(self, groups: list[str] | int = 24, *, ax: Any = None) -> Any:
+        """Group × level of mean V in standard errors, for the worst or the named groups, on a matplotlib axis; returns the axis."""
+        from multivalid.report import plots
+
+        return plots.heatmap(self, groups, ax=ax)
+
+    def plot_groups(self, k: int = 15, *, ax: Any = None) -> Any:
+        """The k largest errors as bars on a matplotlib axis; returns the axis."""
+        from multivalid.report import plots
+
+        return plots.groups(self, k, ax=ax)
 
     def __repr__(self) -> str:
         return f"<Audit of {self.property!r}: {self.verdict}>"
@@ -107,21 +190,21 @@ def audit(
     *,
     groups: Any,
     data: Any = None,
-    property: str | Property = "mean",
-    grid: Grid | None = None,
+    property: str | Property | Pair = "mean",
+    grid: Grid | Any | None = None,
     sample_weight: Any = None,
-) -> Audit:
+) -> Any:
     """For each group: how far are the predictions off, given their own value, and is that beyond chance?
 
     Parameters
     ----------
     y_true, y_pred : array-like, or the name of a column of `data`
-        Outcomes and predictions.
+        Outcomes and predictions; for a pair, predictions have two columns: an array (rows, 2), or two arrays or column names.
     groups : list of items, Groups, or boolean array
         For whom: predicate texts, column names, `bins`, `cross`, boolean arrays. The whole population is always a group.
     data : data frame, optional
         Where columns named in the other arguments live; a lazy frame (polars LazyFrame, DuckDB relation, Spark, …) is not collected.
-    property : Property or str
+    property : Property, Pair or str
         What the predictions are of.
     grid : Grid, optional
         Levels to condition on. By default: predictions with at most 64 distinct values are taken value by value; probabilities are cut
@@ -131,7 +214,7 @@ def audit(
 
     Returns
     -------
-    Audit
+    Audit, or PairAudit for a pair
 
     Notes
     -----
@@ -150,8 +233,13 @@ def audit(
     >>> found.verdict
     '1 of 2 groups is off beyond chance at 5 %: group 1.'
     """
-    prop = parse(property)
+    prop = require(property)
     frame = lazy_frame(data)
+    if isinstance(prop, Pair):
+        if frame is not None:
+            raise InputError("data is a lazy frame, but pairs are audited in memory; collect the columns first.")
+        gathered = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=2)
+        return audit_pair_rows(gathered, prop, grid)
     if frame is not None:
         from multivalid.audit.lazy import audit_lazy  # it builds on this module
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.groups.membership import Bits
+from multivalid.groups.membership import Bits, unpack
 from multivalid.properties.base import Array
 
 LARGEST_HISTOGRAM = 1 << 20  # bins; beyond it a histogram no longer fits the cache
+BLOCK = 1 << 11  # rows unpacked at a time: 2048 rows × a few hundred groups of float64 stay in cache
 
 
 def tabulate(by_row: Bits, level: NDArray[np.intp], sums: Array, levels: int, groups: int) -> Array:
@@ -37,4 +38,14 @@ def tabulate(by_row: Bits, level: NDArray[np.intp], sums: Array, levels: int, gr
         for k, column in enumerate(columns):
             histogram = np.bincount(key, weights=column, minlength=levels << width).reshape(levels, -1)
             table[:, start:stop, k] = (histogram @ has_bit)[:, : stop - start]
+    return table
+
+
+def group_sums(by_row: Bits, sums: Array, groups: int) -> Array:
+    """Σ over the rows (or atoms) of each group, for every line of `sums` (K, rows): shape (K, groups)."""
+    if by_row.shape[0] <= BLOCK:
+        return np.asarray(sums @ unpack(by_row, groups))
+    table = np.zeros((sums.shape[0], groups))
+    for start in range(0, by_row.shape[0], BLOCK):
+        table += sums[:, start : start + BLOCK] @ unpack(by_row[start : start + BLOCK], groups)
     return table

@@ -49,8 +49,8 @@ def audit_lazy(rows: LazyRows, prop: Property, grid: Grid | None = None, *, beyo
         solved = cell_values(prop, law.labels, law.weights, law.level, stand_in.membership, len(grid))
         actual = group_values(prop, law.labels, law.weights, stand_in.membership)
     made = _assemble(stand_in, prop, grid, cell, solved, actual)
-    # The mean score cannot be read off the bundles, so it is set from the engine's own sum.
-    vars(made)["score"] = float(whole[7] / whole[1])
+    # The mean score cannot be read off the bundles, so it is set from the engine's own sum; single rows are never seen here.
+    vars(made).update(score=float(whole[7] / whole[1]), fingerprint=None)
     if any(notes):
         made.groups = replace(made.groups, notes=[*made.groups.notes, *(note for note in notes if note)])
     return made

@@ -42,8 +42,12 @@ class CellStatistics:
         """One pass over the rows, at the levels of their predictions (`level` and `by_row` where they are known already)."""
         level = grid.round(rows.predictions) if level is None else level
         by_row = rows.membership.by_row() if by_row is None else by_row
-        v = _identify(rows, prop)
-        sums = _sums(rows, v, by_row, level, len(grid))
+        return cls.at(rows, _identify(rows, prop), level, len(grid), by_row)
+
+    @classmethod
+    def at(cls, rows: Rows, v: Array, level: NDArray[np.intp], levels: int, by_row: Bits) -> CellStatistics:
+        """The same for an identification computed elsewhere (the second coordinate of a pair)."""
+        sums = _sums(rows, v, by_row, level, levels)
         return cls.from_sums(sums, float(rows.weights.sum()), inference.kurtosis(rows.weights, v))
 
     @classmethod

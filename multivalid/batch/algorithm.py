@@ -97,7 +97,7 @@ def _update(state: State, queue: _Queue, trace: Trace, cell: Target, patch: Patc
     state.move(cell, patch.source, patch.target)
     trace.patches.append(patch)
     trace.potential.append(trace.potential[-1] - cell.weight * float(cell.score[patch.source] - cell.score[patch.target]))
-    queue.changed(patch.source, patch.target)
+    queue.changed([patch.source, patch.target])
 
 
 def _report(progress: Progress, state: State, trace: Trace) -> None:
@@ -120,13 +120,13 @@ class _Queue:
         self.blocked = np.zeros(state.mass.shape, dtype=bool)
         self.priority = np.empty(state.mass.shape)
         self.best = np.empty(len(state.grid))
-        self._update(range(len(state.grid)))
+        self._update(slice(None))
 
-    def _update(self, levels: range | tuple[int, ...]) -> None:
-        for j in levels:
-            row = self.rule.priority(self.state.mass[j], self.state.identification[j])
-            self.priority[j] = np.where(self.blocked[j], -1.0, row)
-            self.best[j] = self.priority[j].max()
+    def _update(self, levels: slice | list[int]) -> None:
+        rows = self.rule.priority(self.state.mass[levels], self.state.identification[levels])
+        rows[self.blocked[levels]] = -1.0
+        self.priority[levels] = rows
+        self.best[levels] = rows.max(axis=1)
 
     def first(self) -> tuple[int, int]:
         """The most urgent cell; (-1, -1) when there is none."""
@@ -135,23 +135,24 @@ class _Queue:
 
     def block(self, level: int, group: int) -> None:
         self.blocked[level, group] = True
-        self._update((level,))
+        self.priority[level, group] = -1.0
+        self.best[level] = self.priority[level].max()
 
-    def changed(self, *levels: int) -> None:
+    def changed(self, levels: list[int]) -> None:
         """Cells of these levels hold other rows now: whatever blocked them is gone."""
-        self.blocked[list(levels)] = False
+        self.blocked[levels] = False
         self._update(levels)
 
     def reset(self) -> bool:
         """After the table was made anew: is anything left to do?"""
-        self._update(range(len(self.state.grid)))
+        self._update(slice(None))
         return self.first()[0] >= 0 and not self.rule.satisfied(self.state.mass, self.state.identification)
 
 
 def _slopes(state: State, identify: Array) -> tuple[float, float]:
     """The largest slope and the largest step of V between neighbouring levels."""
-    steps = np.diff(identify)
-    return (float((steps / np.diff(state.grid.points)).max()), float(steps.max())) if steps.size else (0.0, 0.0)
+    steps = identify[1:] - identify[:-1]
+    return (float((steps * state.steepness).max()), float(steps.max())) if steps.size else (0.0, 0.0)
 
 
 def _blocked(state: State, rule: Rule, queue: _Queue) -> list[Blocked]:

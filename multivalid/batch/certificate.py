@@ -10,6 +10,7 @@ import numpy as np
 from multivalid.batch.algorithm import Blocked
 from multivalid.errors import ModelFileError
 from multivalid.properties.base import Array
+from multivalid.storage import is_number
 
 STATUS = ("converged", "blocked", "budget")
 
@@ -46,6 +47,15 @@ class Certificate:
         V-error on rows not used, the same with the noise taken out, and a bound on the population's error with probability 95 %.
     note : str
         What a person should know besides.
+    asked : bool
+        Whether the user gave alpha; in practical mode it is otherwise the error that chance alone would allow.
+
+    Examples
+    --------
+    >>> import multivalid as mv
+    >>> fitted = mv.multicalibrate([0.9] * 4, [0.1] * 4, groups=[], mode="theorem", m=10)
+    >>> fitted.certificate.status, fitted.certificate.updates, fitted.certificate.error <= fitted.certificate.alpha
+    ('converged', 1, True)
     """
 
     status: str
@@ -67,14 +77,20 @@ class Certificate:
     holdout_debiased: float | None = None
     holdout_bound: float | None = None
     note: str = ""
+    asked: bool = True
 
     def summary(self) -> str:
         """The certificate in a few lines for a person."""
         within = "" if self.update_bound is None else f", at most {self.update_bound:,} by the theorem"
+        goal = f"{self.alpha:.3g} asked" if self.asked else f"chance alone allows {self.alpha:.3g}"
         lines = [
-            f"{self.status}: worst group error {self.error:.3g} on the rows fitted; {self.alpha:.3g} asked ({self.mode} mode).",
+            f"{self.status}: worst group error {self.error:.3g} on the rows fitted; {goal} ({self.mode} mode).",
             f"{self.updates:,} updates{within}; mean score {self.potential[0]:.6g} → {self.potential[-1]:.6g}.",
         ]
+        if self.mode == "practical" and self.status == "blocked" and not self.blocked:
+            lines.append(
+                "No cell is off beyond chance: what is left above the error asked cannot be told from noise on these rows."
+            )
         if self.blocked:
             worst = max(self.blocked, key=lambda cell: cell.weight * cell.identification**2)
             lines.append(
@@ -101,7 +117,7 @@ class Certificate:
         """Plain data; infinities and NaN become null."""
         data = asdict(self)
         data["potential"] = self.potential.tolist()
-        data["blocked"] = [list(cell) for cell in self.blocked]
+        data["blocked"] = [[_plain(value) for value in cell] for cell in self.blocked]
         return {name: _plain(value) for name, value in data.items()}
 
     @classmethod
@@ -111,13 +127,17 @@ class Certificate:
         if set(data) != known:
             raise ModelFileError(f"certificate: fields {sorted(known ^ set(data))} are missing or unknown.")
         if data["status"] not in STATUS:
-            raise ModelFileError(f"certificate: status must be one of {', '.join(STATUS)}, got {data['status']!r}.")
+            raise ModelFileError(f"certificate: status must be one of {', '.join(STATUS)}, got {str(data['status'])[:40]}.")
         for name in ("mode", "note"):
             if not isinstance(data[name], str):
-                raise ModelFileError(f"certificate: {name} must be text, got {data[name]!r}.")
+                raise ModelFileError(f"certificate: {name} must be text, got {str(data[name])[:40]}.")
+        if not isinstance(data["asked"], bool):
+            raise ModelFileError(f"certificate: asked must be true or false, got {str(data['asked'])[:40]}.")
         made = dict(data)
         for name in _NUMBERS:
             made[name] = _number(data[name], name)
+        for name in _MAYBE:
+            made[name] = _maybe(data[name], name)
         for name in ("sample_bound", "holdout_error", "holdout_debiased", "holdout_bound"):
             made[name] = None if data[name] is None else _number(data[name], name)
         for name in ("updates", "update_bound"):
@@ -128,24 +148,27 @@ class Certificate:
         return cls(**made)
 
 
-_NUMBERS = ("alpha", "error", "initial", "optimal", "least_drop", "drop_bound", "lipschitz", "steepest")
+_NUMBERS = ("alpha", "error", "initial", "optimal", "drop_bound")
+_MAYBE = ("least_drop", "lipschitz", "steepest")  # NaN where there is no such number; null in a file
 
 
 def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
+def _maybe(value: Any, name: str) -> float:
+    return float("nan") if value is None else _number(value, name)
+
+
 def _number(value: Any, name: str) -> float:
-    if value is None:
-        return float("nan")
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
-        raise ModelFileError(f"certificate: {name} must be a finite number, got {value!r}.")
+    if not is_number(value):
+        raise ModelFileError(f"certificate: {name} must be a finite number, got {str(value)[:40]}.")
     return float(value)
 
 
 def _whole(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ModelFileError(f"certificate: {name} must be a whole number, got {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise ModelFileError(f"certificate: {name} must be a whole number, got {str(value)[:40]}.")
     return value
 
 
@@ -157,5 +180,13 @@ def _list(value: Any, name: str) -> list[Any]:
 
 def _blocked(cell: Any) -> Blocked:
     if not isinstance(cell, list) or len(cell) != len(Blocked._fields):
-        raise ModelFileError(f"certificate: a blocked cell must have {len(Blocked._fields)} values, got {cell!r}.")
-    return Blocked(_whole(cell[0], "blocked group"), _whole(cell[1], "blocked level"), *(_number(v, "blocked") for v in cell[2:]))
+        raise ModelFileError(f"certificate: a blocked cell must have {len(Blocked._fields)} values, got {str(cell)[:80]}.")
+    group, level, weight, identification, lipschitz, jump = cell
+    return Blocked(
+        _whole(group, "blocked group"),
+        _whole(level, "blocked level"),
+        _number(weight, "blocked weight"),
+        _number(identification, "blocked identification"),
+        _maybe(lipschitz, "blocked lipschitz"),
+        _maybe(jump, "blocked jump"),
+    )

@@ -24,8 +24,12 @@ class LabelSums(Protocol):
 
 
 def label_sums(table: AtomTable, response: Response) -> LabelSums:
-    """Running sums over label bins while they fit into a quarter of a gigabyte, else the entries themselves."""
-    if isinstance(response, Piecewise) and len(table) * (response.bins + 1) * response.width * 8 <= LARGEST_DENSE:
+    """Running sums over label bins where there are some and they fit into a quarter of a gigabyte, else the entries themselves."""
+    if (
+        isinstance(response, Piecewise)
+        and response.bins > 1
+        and len(table) * (response.bins + 1) * response.width * 8 <= LARGEST_DENSE
+    ):
         return RunningSums(table, response)
     return EntrySums(table, response)
 
@@ -38,14 +42,16 @@ class RunningSums:
         self.running = np.zeros((len(table), response.bins + 1, response.width))
         self.running[table.atom, table.bin + 1] = table.sums
         np.cumsum(self.running, axis=1, out=self.running)
+        self.flat = self.running.reshape(len(table), -1)
 
     def identify(self, atoms: Index, level: int) -> Array:
         marks, coefficients = self.response.marks(level)
-        pieces = np.diff(self.running[atoms[:, None], marks], axis=1)
-        return np.asarray(np.einsum("ark,rk->a", pieces, coefficients))
+        at = self.running[atoms[:, None], marks]
+        return np.asarray(np.einsum("ark,rk->a", at[:, 1:] - at[:, :-1], coefficients))
 
     def total(self, atoms: Index) -> Array:
-        return np.diff(self.running[atoms].sum(axis=0), axis=0)
+        running = (np.ones(atoms.size) @ self.flat.take(atoms, axis=0)).reshape(self.running.shape[1:])
+        return np.asarray(running[1:] - running[:-1])
 
 
 class EntrySums:

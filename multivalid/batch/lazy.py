@@ -52,7 +52,7 @@ def fit_lazy(
     plan = draft
     if known is None:
         by_bin = np.stack([totals(table.bin, column, answer.bins) for column in table.sums.T], axis=1)
-        steep = slope(answer.identify_grid(by_bin) / by_bin[:, 0].sum(), draft.grid, facts)
+        steep = slope(answer.on_grid(by_bin)[0] / by_bin[:, 0].sum(), draft.grid, facts)
         plan = settle(mode, draft.grid, steep, alpha)
     state = State(table, answer, plan.grid, constant)
     trace = run(state, plan.rule, max_updates=max_updates, progress=progress)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.batch.algorithm import Patch
+from multivalid.batch.state import Patch
+from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
+from multivalid.properties.base import Array
 
-BLOCK = 1 << 17  # rows at a time: masks of all levels and groups stay in cache
+BLOCK = 1 << 18  # rows at a time: enough for calls to cost little, few enough for the masks of all levels to stay in cache
+DOUBT = 1e-6  # of a step: a value this close to a boundary between levels is looked up
 Words = NDArray[np.uint64]
+Levels = NDArray[np.integer[Any]]
 
 
 def replay(patches: Sequence[Patch], level: NDArray[np.intp], levels: int, membership: Membership) -> NDArray[np.intp]:
@@ -24,41 +29,93 @@ def replay(patches: Sequence[Patch], level: NDArray[np.intp], levels: int, membe
     >>> replay([Patch(1, 0, 2), Patch(0, 2, 1)], np.array([0, 0, 2]), 3, members)
     array([0, 1, 1])
     """
-    planes = max(1, int(levels - 1).bit_length())
     out = np.empty(level.size, dtype=np.intp)
-    for start in range(0, level.size, BLOCK):
-        stop = min(start + BLOCK, level.size)
-        groups = membership.words[:, start // 64 : (stop + 63) // 64]
-        masks = _level_masks(level[start:stop], levels, planes, groups.shape[1])
+    for rows, groups in _blocks(membership):
+        masks = _masks(level[rows], levels, groups.shape[1])
         _apply(patches, masks, groups)
-        out[start:stop] = _levels(masks, planes, stop - start)
+        out[rows] = _levels(masks, out[rows].size)
     return out
+
+
+def predict(patches: Sequence[Patch], predictions: Array, grid: Grid, membership: Membership) -> Array:
+    """Predictions rounded to the grid, after all patches."""
+    out = np.empty(predictions.size)
+    for rows, groups in _blocks(membership):
+        masks = _masks(_rounded(predictions[rows], grid), len(grid), groups.shape[1])
+        _apply(patches, masks, groups)
+        out[rows] = grid.points.take(_levels(masks, out[rows].size))
+    return out
+
+
+def _blocks(membership: Membership) -> Iterator[tuple[slice, Words]]:
+    """Rows and their groups, a block at a time."""
+    words = membership.words
+    for start in range(0, membership.rows, BLOCK):
+        stop = min(start + BLOCK, membership.rows)
+        yield slice(start, stop), words[:, start // 64 : (stop + 63) // 64]
 
 
 def _apply(patches: Sequence[Patch], masks: Words, groups: Words) -> None:
     moving = np.empty(masks.shape[1], dtype=np.uint64)
+    at, member = list(masks), list(groups)  # indexing lists is several times faster than indexing arrays
     for group, source, target in patches:
-        np.bitwise_and(masks[source], groups[group], out=moving)
-        masks[source] ^= moving
-        masks[target] |= moving
+        here, there = at[source], at[target]
+        np.bitwise_and(here, member[group], moving)
+        np.bitwise_xor(here, moving, here)
+        np.bitwise_or(there, moving, there)
 
 
-def _level_masks(level: NDArray[np.intp], levels: int, planes: int, words: int) -> Words:
+def _rounded(values: Array, grid: Grid) -> Levels:
+    """`Grid.round`, several times faster where levels are evenly spaced: arithmetic, and a search only where rounding could err."""
+    between = grid.boundaries
+    if between.size < 2 or between.size > 254:
+        return grid.round(values)
+    step = (between[-1] - between[0]) / (between.size - 1)
+    if not step > 0 or np.abs(between - between[0] - step * np.arange(between.size)).max() > DOUBT * step / 2:
+        return grid.round(values)
+    with np.errstate(over="ignore"):
+        place = (values - between[0]) * (1 / step)
+    np.clip(place, -1, between.size, out=place)
+    near = np.rint(place)
+    doubtful = np.flatnonzero(np.abs(place - near) < DOUBT)
+    np.ceil(place, out=place)
+    level: Levels = np.maximum(place, 0, out=place).astype(np.uint8)
+    level[doubtful] = grid.round(values[doubtful])
+    return level
+
+
+def _masks(level: Levels, levels: int, words: int) -> Words:
     """One bit mask per level, decoded from the binary digits of the levels (log₂ as many passes as levels)."""
-    masks = np.full((1, words), ~np.uint64(0))
-    for digit in range(planes):
-        ones = np.zeros(words * 8, dtype=np.uint8)
-        packed = np.packbits((level >> digit) & 1 == 1, bitorder="little")
-        ones[: packed.size] = packed
-        bit = ones.view(np.uint64)
-        masks = np.concatenate([masks & ~bit, masks & bit])
-    return masks[:levels]
+    masks = np.empty((1 << _digits(levels), words), dtype=np.uint64)
+    masks[0] = ~np.uint64(0)
+    for digit in range(_digits(levels)):
+        bit = _packed(level & level.dtype.type(1 << digit), words)
+        half = 1 << digit
+        np.bitwise_and(masks[:half], bit, out=masks[half : 2 * half])
+        masks[:half] ^= masks[half : 2 * half]
+    return masks
 
 
-def _levels(masks: Words, planes: int, rows: int) -> NDArray[np.intp]:
-    out = np.zeros(rows, dtype=np.intp)
-    index = np.arange(masks.shape[0])
-    for digit in range(planes):
-        bit = np.bitwise_or.reduce(masks[index >> digit & 1 == 1], axis=0, initial=0)
-        out |= np.unpackbits(bit.view(np.uint8), count=rows, bitorder="little").astype(np.intp) << digit
+def _levels(masks: Words, rows: int) -> Levels:
+    """Level of each row, put together from its binary digits; the masks are used up."""
+    digits = masks.shape[0].bit_length() - 1
+    out: Levels = np.zeros(rows, dtype=np.uint8 if digits <= 8 else np.intp)
+    for digit in reversed(range(digits)):
+        half = 1 << digit
+        bit = np.bitwise_or.reduce(masks[half : 2 * half], axis=0)
+        masks[:half] |= masks[half : 2 * half]  # the top digit is read: fold it away
+        ones = np.unpackbits(bit.view(np.uint8), count=rows, bitorder="little").astype(out.dtype, copy=False)
+        np.bitwise_or(out, np.left_shift(ones, digit, out=ones), out=out)
     return out
+
+
+def _digits(levels: int) -> int:
+    return max(1, (levels - 1).bit_length())
+
+
+def _packed(flags: NDArray[Any], words: int) -> Words:
+    """Whether each value is not zero, as bits, padded to whole words."""
+    out = np.zeros(words * 8, dtype=np.uint8)
+    packed = np.packbits(flags, bitorder="little")
+    out[: packed.size] = packed
+    return out.view(np.uint64)

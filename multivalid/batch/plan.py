@@ -128,7 +128,7 @@ def population_slope(rows: Rows, prop: Property, grid: Grid, facts: Facts) -> fl
     At the outermost levels V must be within L·gap of zero, so what it misses there counts as a rise too.
     """
     answer = response(prop, grid, rows.labels)
-    v = answer.identify_grid(_label_sums(answer, rows.labels, rows.weights)) / rows.weights.sum()
+    v = answer.on_grid(_label_sums(answer, rows.labels, rows.weights))[0] / rows.weights.sum()
     return slope(v, grid, facts)
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from multivalid.batch.algorithm import Patch
-from multivalid.batch.patches import replay
+from multivalid.batch.patches import predict
 from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
 from multivalid.properties.base import Array
+from multivalid.storage import is_number
 
 
 class Predictor(Protocol):
@@ -40,7 +41,7 @@ class LevelPredictor:
     patches: list[Patch]
 
     def predict(self, predictions: Array, membership: Membership) -> Array:
-        return self.grid.points[replay(self.patches, self.grid.round(predictions), len(self.grid), membership)]
+        return predict(self.patches, predictions, self.grid, membership)
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": "levels", "grid": self.grid.to_json(), "patches": [list(patch) for patch in self.patches]}
@@ -50,15 +51,15 @@ class LevelPredictor:
         """The predictor that `to_json` described, every index checked."""
         grid = grid_from_json(data.get("grid"))
         patches = data.get("patches")
-        if not isinstance(patches, list):
-            raise ModelFileError("patches must be a list.")
+        if not isinstance(patches, list) or set(data) != {"kind", "grid", "patches"}:
+            raise ModelFileError("a predictor of levels must have a grid and a list of patches, and nothing else.")
         return cls(grid, [_patch(patch, groups, len(grid)) for patch in patches])
 
 
 def grid_from_json(data: Any) -> Grid:
     """A grid from plain data, or the library's error."""
     numbers = isinstance(data, dict) and set(data) == {"points", "lo", "hi"} and isinstance(data["points"], list)
-    if not numbers or not all(_is_number(v) for v in (*data["points"], data["lo"], data["hi"])):
+    if not numbers or not all(is_number(v) for v in (*data["points"], data["lo"], data["hi"])):
         raise ModelFileError("grid must have points (a list of numbers), lo and hi.")
     try:
         grid = Grid.from_json(data)
@@ -67,10 +68,6 @@ def grid_from_json(data: Any) -> Grid:
     if grid.points.tolist() != data["points"]:
         raise ModelFileError("grid points must increase.")
     return grid
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < float("inf")
 
 
 def _patch(patch: Any, groups: int, levels: int) -> Patch:

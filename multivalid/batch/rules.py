@@ -30,8 +30,7 @@ class Rule(Protocol):
 
 def violation(mass: Array, identification: Array) -> Array:
     """p·v² of each cell, 0 where it is empty."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(mass > 0, identification**2 / mass, 0.0)
+    return np.divide(identification * identification, mass, out=np.zeros_like(mass), where=mass > 0)
 
 
 def nearest_minimum(values: Array, level: int, scale: float) -> int:

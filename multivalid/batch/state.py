@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from multivalid.atoms.response import Index, Response
 from multivalid.atoms.table import AtomTable
-from multivalid.audit.cells import tabulate
+from multivalid.audit.cells import group_sums, tabulate
 from multivalid.batch.label_sums import label_sums
 from multivalid.grid import Grid
-from multivalid.groups.membership import unpack
 from multivalid.properties.base import Array
 
 
@@ -26,9 +25,10 @@ class Patch(NamedTuple):
 
 
 class Target(NamedTuple):
-    """V and S of one cell on the whole grid, and the atoms in it."""
+    """V and S of one cell on the whole grid, the atoms in it, and the others of its level."""
 
     atoms: Index
+    others: Index
     weight: float
     identify: Array
     score: Array
@@ -42,8 +42,10 @@ class State:
         self.constant = constant  # Σw·κ(y): what the atoms' sums leave out of the score
         self.labels = label_sums(table, response)
         self.total = float(table.sums[:, 0].sum())
+        self.steepness = 1 / np.diff(grid.points)
         # Rows of weight zero move along with the others but make no cell: what they hold is nothing, exactly.
         self.counts = (table.weight > 0).astype(np.float64)
+        self._bytes = np.ascontiguousarray(table.bits.T)  # eight groups of all atoms side by side: a test reads one short line
         self.replay(())
 
     def replay(self, patches: Iterable[Patch]) -> None:
@@ -55,7 +57,7 @@ class State:
         self.refresh()
 
     def _in_group(self, atoms: Index | slice, group: int) -> NDArray[np.bool_]:
-        return np.asarray((self.table.bits[atoms, group >> 3] >> (group & 7)) & 1 == 1)
+        return np.asarray(self._bytes[group >> 3][atoms] & np.uint8(1 << (group & 7)) != 0)
 
     def refresh(self) -> None:
         """Recompute the table from the atoms, so that rounding of many updates never decides anything."""
@@ -72,36 +74,34 @@ class State:
         score = self.constant
         for j, atoms in enumerate(self._by_level):
             if atoms.size:
-                score += float(self.response.score_grid(self.labels.total(atoms))[j])
+                score += float(self.response.on_grid(self.labels.total(atoms))[1][j])
         return score / self.total
 
     def cell(self, level: int, group: int) -> Target:
         """The atoms of one cell, with its mean V and mean S at every level."""
         here = self._by_level[level]
-        atoms = here[self._in_group(here, group)]
+        inside = self._in_group(here, group)
+        atoms = here[inside]
         sums = self.labels.total(atoms)
         weight = float(sums[:, 0].sum())
-        return Target(
-            atoms, weight / self.total, self.response.identify_grid(sums) / weight, self.response.score_grid(sums) / weight
-        )
+        identify, score = self.response.on_grid(sums)
+        return Target(atoms, here[~inside], weight / self.total, identify / weight, score / weight)
 
     def move(self, cell: Target, level: int, to: int) -> None:
         """Move the atoms of a cell; only two rows of the table change."""
-        bits = unpack(self.table.bits[cell.atoms], self.table.groups)
-        before, after = self.labels.identify(cell.atoms, level), self.labels.identify(cell.atoms, to)
-        count, *shares = np.stack([self.counts[cell.atoms], self.table.weight[cell.atoms], before, after]) @ bits
-        weight, left, come = (share / self.total for share in shares)
-        for j, sign, share in ((level, -1, left), (to, 1, come)):
+        atoms = cell.atoms
+        sums = np.empty((4, atoms.size))
+        sums[0], sums[1] = self.counts[atoms], self.table.weight[atoms]
+        sums[2], sums[3] = self.labels.identify(atoms, level), self.labels.identify(atoms, to)
+        count, weight, left, come = group_sums(self.table.bits.take(atoms, axis=0), sums, self.table.groups)
+        for j, sign, share in ((level, -1.0, left), (to, 1.0, come)):
             self.atoms[j] += sign * count
-            self.mass[j] += sign * weight
-            self.identification[j] += sign * share
+            self.mass[j] += sign / self.total * weight
+            self.identification[j] += sign / self.total * share
         # Subtraction leaves dust behind; a cell without atoms is empty, exactly.
         empty = self.atoms[level] == 0
         self.mass[level, empty] = self.identification[level, empty] = 0.0
-        here = self._by_level[level]
-        stay = np.ones(here.size, dtype=bool)
-        stay[np.searchsorted(here, cell.atoms)] = False
-        self._by_level[level] = here[stay]
+        self._by_level[level] = cell.others
         # Kept sorted, so that later moves take atoms, and so add them up, in an order that depends on nothing but the data.
-        self._by_level[to] = np.sort(np.concatenate([self._by_level[to], cell.atoms]))
-        self.level[cell.atoms] = to
+        self._by_level[to] = np.sort(np.concatenate([self._by_level[to], atoms]), kind="stable")
+        self.level[atoms] = to

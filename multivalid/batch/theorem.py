@@ -16,7 +16,7 @@ from multivalid.audit.audit import Audit, audit_rows
 from multivalid.batch import bounds
 from multivalid.batch.algorithm import Patch, Progress, Trace, run
 from multivalid.batch.certificate import Certificate
-from multivalid.batch.patches import replay
+from multivalid.batch.patches import predict
 from multivalid.batch.plan import Plan, label_bound
 from multivalid.batch.rules import Rule, TheoremRule, violation
 from multivalid.batch.state import State
@@ -176,8 +176,8 @@ def effective_rows(weights: Array) -> float:
 
 def with_holdout(certificate: Certificate, rows: Rows, held: Rows, prop: Property, grid: Grid, patches: list[Patch]) -> Certificate:
     """The certificate with the error on rows that were not used."""
-    level = replay(patches, grid.round(held.predictions), len(grid), held.membership)
-    return judged(certificate, rows, replace(held, predictions=grid.points[level]), prop, grid)
+    predictions = predict(patches, held.predictions, grid, held.membership)
+    return judged(certificate, rows, replace(held, predictions=predictions), prop, grid)
 
 
 def judged(certificate: Certificate, rows: Rows, held: Rows, prop: Property, grid: Grid) -> Certificate:

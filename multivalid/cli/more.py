@@ -79,7 +79,7 @@ def replay(
         if label not in rows.columns:
             raise bad_data(f"--label {label!r} is not a column of the data; columns: {', '.join(rows.columns[:20])}.")
         table = rows.to_arrow_table()
-        low, high = files.connection.sql(f'SELECT min("{label}"), max("{label}") FROM table').fetchall()[0]
+        low, high = rows.aggregate(f'min("{label}"), max("{label}")').fetchall()[0]
         labels = (low if ends[0] is None else ends[0], high if ends[1] is None else ends[1])
         fitted = mv.Groups(items).fit(table)
         made = learner(prop, fitted, m=levels, labels=labels, seed=seed)
@@ -121,7 +121,7 @@ def report(
 def demo() -> None:
     """The demonstration, where it is installed."""
     try:
-        module = import_module("multivalid.report.demo")
+        module = import_module("multivalid.demo.story")
     except ImportError:
         raise usage("the demonstration is not part of this installation; in a clone of the project run: make demo") from None
-    module.main()
+    module.main([])

@@ -76,10 +76,11 @@ class Multicalibrated(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         seen = np.isfinite(predictions)  # rows that no fold tests take no part
         rows = RowGroups(self.groups)
         X = X if seen.all() else _safe_indexing(X, np.flatnonzero(seen))
-        return multicalibrate(
+        made: Calibration = multicalibrate(
             labels[seen], predictions[seen], groups=rows.items(X), data=rows.frame(X), property=property, sample_weight=weights[seen],
             mode=self.mode, m=self.m, alpha=self.alpha, lipschitz=self.lipschitz, max_updates=self.max_updates,
         )  # fmt: skip
+        return made
 
     def _checked(self, X: Any, *, reset: bool = False) -> Any:
         """X with its number and names of columns checked: a frame as it is, for groups and the model; all else as an array."""

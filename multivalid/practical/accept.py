@@ -37,7 +37,7 @@ class Candidate:
 def gains(base: Array, test: LinkRows, candidates: list[Candidate], loss: Matching) -> dict[str, Array]:
     """Weighted score gained over the input on each held-out row, by stage."""
     before = test.weights * loss.prop.score(base, test.labels)
-    return {c.name: before - test.weights * loss.prop.score(loss.link.inverse(c.eta(test)), test.labels) for c in candidates}
+    return {c.name: before - test.weights * loss.prop.score(loss.link.final(c.eta(test)), test.labels) for c in candidates}
 
 
 def choose(parts: list[dict[str, Array]]) -> tuple[str | None, list[str]]:

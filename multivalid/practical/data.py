@@ -42,11 +42,11 @@ class LinkRows(Outcomes):
         """A selection of rows."""
         return LinkRows(self.labels[rows], self.weights[rows], self.base[rows], self.membership.take(rows))
 
-    def head(self, rows: int) -> LinkRows:
-        """The first rows (they are shuffled, so this is a sample)."""
-        cut = slice(0, rows)
-        part = Membership(self.membership.bits[:, : (rows + 63) // 64 * 8], rows)
-        return LinkRows(self.labels[cut], self.weights[cut], self.base[cut], part)
+    def part(self, start: int, stop: int) -> LinkRows:
+        """Consecutive rows (they are shuffled, so this is a sample); from a multiple of 64, so that nothing is copied."""
+        cut = slice(start, stop)
+        bits = Membership(self.membership.bits[:, start // 8 : (stop + 63) // 64 * 8], stop - start)
+        return LinkRows(self.labels[cut], self.weights[cut], self.base[cut], bits)
 
     def chunks(self, rows: int | None = None) -> Iterator[slice]:
         """Consecutive blocks of rows, of all or of the first `rows`."""

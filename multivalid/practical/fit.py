@@ -5,6 +5,7 @@ Settings were chosen by the experiment in benchmarks/decisions.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,26 +13,26 @@ from numpy.typing import NDArray
 
 from multivalid import validate
 from multivalid.atoms.select import Rows
-from multivalid.audit.statistics import CellStatistics
-from multivalid.batch.algorithm import Blocked, Progress
+from multivalid.batch.algorithm import Progress
 from multivalid.batch.certificate import Certificate
-from multivalid.batch.plan import label_facts
 from multivalid.batch.theorem import judged
 from multivalid.grid import Grid
 from multivalid.practical import accept, newton, start
 from multivalid.practical.accept import Candidate
+from multivalid.practical.certify import certify
 from multivalid.practical.data import LinkRows, Matching
 from multivalid.practical.link import Link, choose_link
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.practical.shifts import ShiftRound, shift_round
-from multivalid.practical.start import chance_limit
 from multivalid.properties import Property
 from multivalid.properties.base import Array
 
 LEVELS = 20
 ROUNDS = 3
+NOTHING_DONE = "Already multicalibrated as far as held-out rows can tell: nothing done."
 ONE_SPLIT = 20_000  # with at least this many rows one held-out fifth decides; with fewer all five folds do
 FOLDS = 5
+FEWEST = 100  # rows below which no held-out comparison can tell anything
 
 
 @dataclass(frozen=True)
@@ -66,55 +67,80 @@ def fit(
     """Fit the practical mode on rows and say what it guarantees, also on rows held out."""
     used = np.flatnonzero(rows.weights > 0)
     shuffled = np.random.default_rng(random_state).permutation(used)
-    link = choose_link(rows.labels[used], rows.predictions[used])
+    link = choose_link(prop, rows.labels[shuffled], rows.predictions[shuffled])
     weights = rows.weights[shuffled] / rows.weights[used].mean()
     inner = LinkRows(rows.labels[shuffled], weights, link.forward(rows.predictions[shuffled]), rows.membership.take(shuffled))
     loss = Matching(prop, link)
     trace = _Trace(rows, prop, progress)
-    chosen, report = _choose(inner, rows.predictions[shuffled], loss, goal, trace)
+    chosen, report, stopped = _choose(inner, rows.predictions[shuffled], loss, goal, trace)
     predictor = _predictor(chosen, link, rows, goal)
     final = predictor.predict(rows.predictions, rows.membership)
     trace.add(final, len(predictor.patches))
-    certificate = _certify(replace(rows, predictions=final), prop, predictor, goal, trace, chosen is None, report)
+    stopped = stopped or (goal.max_updates is not None and 0 < goal.max_updates <= len(predictor.patches))
+    note = "\n".join(report if chosen is not None or stopped else [NOTHING_DONE, *report])
+    certificate = certify(
+        replace(rows, predictions=final), prop, predictor, trace.values, alpha=goal.alpha, stopped=stopped, note=note
+    )
     if held is not None:
         seen = replace(held, predictions=predictor.predict(held.predictions, held.membership))
         certificate = judged(certificate, rows, seen, prop, predictor.grid)
     return PracticalFit(predictor, predictor.grid.round(final), certificate)
 
 
-def _choose(rows: LinkRows, base: Array, loss: Matching, goal: Goal, trace: _Trace) -> tuple[Candidate | None, list[str]]:
-    """The accepted stage, fitted on all rows; None when the input was as good."""
-    splits = _splits(len(rows))
-    parts, candidates = [], []
-    for fitting, testing in splits:
-        candidates = _candidates(rows.take(fitting), loss, goal)
-        parts.append(accept.gains(base[testing], rows.take(testing), candidates, loss))
+def _choose(rows: LinkRows, base: Array, loss: Matching, goal: Goal, trace: _Trace) -> tuple[Candidate | None, list[str], bool]:
+    """The accepted stage fitted on all rows (None when the input was as good), what each gained, and whether Ctrl-C came between."""
+    if len(rows) < FEWEST:
+        return None, [f"{len(rows)} rows are too few to hold any out; at least {FEWEST} are needed."], False
+    kept: Candidate | None = None
+    report: list[str] = []
+    try:
+        parts, candidates = _held_out(rows, base, loss, goal, trace)
+        best, report = accept.choose(parts)
+        if best is None:
+            return None, report, False
+        if len(parts) > 1:
+            return _up_to(best, _candidates(rows, loss, goal)), report, False
+        kept = _up_to(best, candidates)
+        return _again(kept, rows, loss, goal), report, False
+    except KeyboardInterrupt:  # what held-out rows have confirmed by now, even if it was fitted on four fifths of the rows
+        return kept, [*report, "Interrupted: " + ("not refitted on all rows." if kept else "nothing done.")], True
+
+
+def _held_out(
+    rows: LinkRows, base: Array, loss: Matching, goal: Goal, trace: _Trace
+) -> tuple[list[dict[str, Array]], list[Candidate]]:
+    """Gains on the rows left out of each split, and the candidates of the last split."""
+    parts: list[dict[str, Array]] = []
+    candidates: list[Candidate] = []
+    for out, testing, fitting in _splits(rows):
+        candidates = _candidates(fitting, loss, goal)
+        parts.append(accept.gains(base[out], testing, candidates, loss))
         trace.tell()
-    best, report = accept.choose(parts)
-    if best is None:
-        return None, report
-    if len(splits) > 1:
-        kept = _up_to(best, _candidates(rows, loss, goal))
-        return kept, report
-    kept = _up_to(best, candidates)
+    return parts, candidates
+
+
+def _again(kept: Candidate, rows: LinkRows, loss: Matching, goal: Goal) -> Candidate:
+    """The same stage on all rows, from where it stands."""
     model = newton.fit(kept.model, rows, loss, kept.ridge, warm=True).model
-    shifts = _rounds(Candidate(best, model, kept.ridge).eta(rows), rows, loss, goal) if best == "patches" else []
-    return Candidate(best, model, kept.ridge, shifts), report
+    shifts = _rounds(replace(kept, model=model, rounds=[]).eta(rows), rows, loss, goal) if kept.name == "patches" else []
+    return replace(kept, model=model, rounds=shifts)
 
 
-def _splits(rows: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    everyone = np.arange(rows)
-    if rows < FOLDS:  # too few to hold any out: judged on themselves, with five or fewer rows nothing is ever significant
-        return [(everyone, everyone)]
-    folds = np.array_split(everyone, FOLDS)
-    use = folds[:1] if rows >= ONE_SPLIT else folds
-    return [(np.setdiff1d(everyone, fold, assume_unique=True), fold) for fold in use]
+def _splits(rows: LinkRows) -> Iterator[tuple[NDArray[np.intp], LinkRows, LinkRows]]:
+    """Which rows are held out, those rows, and the others: once where rows are many, else every fold in turn."""
+    everyone = np.arange(len(rows))
+    if len(rows) >= ONE_SPLIT:
+        cut = len(rows) // FOLDS // 64 * 64
+        yield everyone[:cut], rows.part(0, cut), rows.part(cut, len(rows))
+        return
+    for fold in np.array_split(everyone, FOLDS):
+        yield fold, rows.take(fold), rows.take(np.setdiff1d(everyone, fold, assume_unique=True))
 
 
 def _candidates(rows: LinkRows, loss: Matching, goal: Goal) -> list[Candidate]:
     found = start.stages(rows, loss)
     last = found[-1].fitted
-    out = [Candidate(stage.name, stage.fitted.model, last.ridge) for stage in found]
+    out = [Candidate(stage.name, stage.fitted.model, stage.fitted.ridge) for stage in found]
     rounds = _rounds(last.eta, rows, loss, goal)
     return [*out, Candidate("patches", last.model, last.ridge, rounds)] if rounds else out
 
@@ -176,42 +202,3 @@ class _Trace:
     def tell(self) -> None:
         if self.progress:
             self.progress(0, float("nan"), self.values[-1])
-
-
-def _certify(
-    rows: Rows, prop: Property, predictor: LinkPredictor, goal: Goal, trace: _Trace, untouched: bool, report: list[str]
-) -> Certificate:
-    """Conditional on the levels of the final prediction: the error reached, and the error that chance alone allows."""
-    cells = CellStatistics.of(rows, prop, predictor.grid)
-    error = float(cells.errors.max())
-    limit = chance_limit(cells.mean.size)
-    alpha = goal.alpha if goal.alpha is not None else float((cells.mass * limit**2 * cells.steady).sum(axis=0).max())
-    spent = goal.max_updates is not None and len(predictor.patches) >= goal.max_updates
-    status = "converged" if error <= alpha else ("budget" if spent else "blocked")
-    facts = label_facts(prop, rows.labels, rows.weights)
-    best = prop.score(prop.solve_points(rows.labels), rows.labels)
-    heading = "Already multicalibrated as far as held-out rows can tell: nothing done." if untouched else ""
-    return Certificate(
-        status=status,
-        mode="practical",
-        alpha=alpha,
-        error=error,
-        updates=len(predictor.patches),
-        update_bound=None,
-        initial=trace.values[0],
-        optimal=float(rows.weights @ best / rows.weights.sum()),
-        potential=np.array(trace.values),
-        least_drop=float("nan"),
-        drop_bound=0.0,
-        lipschitz=float("nan") if facts.lipschitz is None else facts.lipschitz,
-        steepest=float("nan"),
-        blocked=_beyond(cells, limit) if status == "blocked" else [],
-        note="\n".join([line for line in (heading, *report) if line]),
-    )
-
-
-def _beyond(cells: CellStatistics, limit: float) -> list[Blocked]:
-    """Cells that are off beyond chance although no correction held up on rows held out."""
-    off = np.argwhere(np.abs(cells.mean) > limit * np.sqrt(cells.steady))
-    nan = float("nan")
-    return [Blocked(int(g), int(j), float(cells.mass[j, g]), float(cells.mean[j, g]), nan, nan) for j, g in off]

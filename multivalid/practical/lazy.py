@@ -50,10 +50,8 @@ def fit_lazy(
         after = rows.predicting(predicting_link(rows.frame, rows.groups, done.predictor))
         how = "a random sample of" if at_random else "the first"
         note = f"Fitted on {how} {len(local):,} of {len(rows):,} rows; worst group error on all of them "
-        certificate = replace(
-            certificate,
-            note=f"{note}{audit_lazy(after, prop, done.predictor.grid, beyond=True, values=False).error:.3g}.\n{certificate.note}".rstrip(),
-        )
+        reached = audit_lazy(after, prop, done.predictor.grid, beyond=True, values=False).error
+        certificate = replace(certificate, note=f"{note}{reached:.3g}.\n{certificate.note}".rstrip())
     if held is not None:
         after = held.predicting(predicting_link(held.frame, held.groups, done.predictor))
         certificate = judge(certificate, rows, after, prop, done.predictor.grid)

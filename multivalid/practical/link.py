@@ -1,4 +1,4 @@
-"""The scale on which groups shift predictions: log-odds for probabilities, logarithms for skewed amounts, else the label's own."""
+"""The scale on which groups shift predictions: log-odds inside a known range, logarithms for skewed amounts, else the own units."""
 
 from __future__ import annotations
 
@@ -7,16 +7,25 @@ from typing import Any
 
 import numpy as np
 
+from multivalid.batch.plan import label_facts
 from multivalid.errors import ModelFileError
-from multivalid.properties.base import Array
+from multivalid.properties import Property
+from multivalid.properties.base import Array, Interval
+from multivalid.storage import is_number
 
-EDGE = 1e-7  # predictions of exactly 0 or 1 are taken this far inside before the logarithm
+EDGE = 1e-7  # predictions at the end of the range are taken this far inside before the logarithm
 LARGEST = 30.0  # exp(30) on either side of the link is as good as the end
+ATOM = 0.01  # share of the labels on an end of the range from which on a quantile may have to be that end
+STRETCH = 0.01  # how far the range is stretched where labels sit on its very ends
+SNAP = 1e-4  # of the range: how near to such an end counts as the end
+PROBE = 2_000  # rows that settle the scale
 
 
 @dataclass(frozen=True)
 class Link:
     """A monotone map and its inverse.
+
+    "logit" maps (center, center + scale) onto the line; predictions made through it never leave [lo, hi] (see `choose_link`).
 
     Examples
     --------
@@ -28,11 +37,12 @@ class Link:
     kind: str
     center: float = 0.0
     scale: float = 1.0
+    stretched: bool = False
 
     def forward(self, values: Array) -> Array:
         """Predictions on the link scale."""
         if self.kind == "logit":
-            inside = np.clip(values, EDGE, 1 - EDGE)
+            inside = np.clip((values - self.center) / self.scale, EDGE, 1 - EDGE)
             return np.asarray(np.log(inside) - np.log1p(-inside))
         if self.kind == "log":
             return np.asarray(np.log(np.maximum(values, EDGE * self.scale) / self.scale))
@@ -41,35 +51,78 @@ class Link:
     def inverse(self, values: Array) -> Array:
         """Predictions in the label's own units."""
         if self.kind == "logit":
-            return np.asarray(1 / (1 + np.exp(-np.clip(values, -LARGEST, LARGEST))))
+            share = 1 / (1 + np.exp(-np.clip(values, -LARGEST, LARGEST)))
+            return self._cut(np.asarray(self.center + self.scale * share), 0.0)
         if self.kind == "log":
             return np.asarray(self.scale * np.exp(np.minimum(values, LARGEST)))
         return np.asarray(self.center + self.scale * values)
 
+    def final(self, values: Array) -> Array:
+        """Predictions as they are handed out: next to an end that labels sit on, the end itself.
+
+        The loss has its kink exactly there, and the fit ends a hair to either side of it; a hair below, such labels are not covered.
+        """
+        return self._cut(self.inverse(values), SNAP)
+
+    def _cut(self, predictions: Array, snap: float) -> Array:
+        if not self.stretched:
+            return predictions
+        width = self.scale / (1 + 2 * STRETCH)
+        lo = self.center + STRETCH * width
+        hi = lo + width
+        return np.where(predictions <= lo + snap * width, lo, np.where(predictions >= hi - snap * width, hi, predictions))
+
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {"kind": self.kind, "center": self.center, "scale": self.scale}
+        return {"kind": self.kind, "center": self.center, "scale": self.scale, "stretched": self.stretched}
 
     @classmethod
     def from_json(cls, data: Any) -> Link:
         """The link that `to_json` described."""
-        if not isinstance(data, dict) or set(data) != {"kind", "center", "scale"} or data["kind"] not in KINDS:
-            raise ModelFileError(f"link must have kind ({', '.join(KINDS)}), center and scale.")
+        if not isinstance(data, dict) or set(data) != {"kind", "center", "scale", "stretched"} or data["kind"] not in KINDS:
+            raise ModelFileError(f"link must have kind ({', '.join(KINDS)}), center, scale and stretched.")
         numbers = [data["center"], data["scale"]]
-        if not all(isinstance(v, (int, float)) and not isinstance(v, bool) and np.isfinite(v) for v in numbers) or numbers[1] <= 0:
-            raise ModelFileError(f"link center must be finite and scale positive, got {numbers!r}.")
-        return cls(data["kind"], float(numbers[0]), float(numbers[1]))
+        if not all(is_number(v) for v in numbers) or numbers[1] <= 0:
+            raise ModelFileError(f"link center must be finite and scale positive, got {str(numbers)[:80]}.")
+        if not isinstance(data["stretched"], bool):
+            raise ModelFileError(f"link stretched must be true or false, got {data['stretched']!r}.")
+        return cls(data["kind"], float(numbers[0]), float(numbers[1]), data["stretched"])
 
 
 KINDS = ("logit", "log", "identity")
 
 
-def choose_link(labels: Array, predictions: Array) -> Link:
-    """Log-odds when labels and predictions lie in [0, 1]; logarithm for positive predictions of skewed non-negative labels."""
-    lo, hi = min(labels.min(), predictions.min()), max(labels.max(), predictions.max())
-    if lo >= 0 and hi <= 1:
-        return Link("logit")
-    if labels.min() >= 0 and predictions.min() > 0 and labels.std() > labels.mean():
-        return Link("log", scale=float(labels.mean()))
-    spread = float(max(predictions.std(), 1e-3 * labels.std()))
-    return Link("identity", float(predictions.mean()), spread if spread > 0 else 1.0)
+def choose_link(prop: Property, labels: Array, predictions: Array) -> Link:
+    """Log-odds where the property's range is known, logarithms for positive predictions of a skewed property, else its own units.
+
+    What counts is the range of the property, not of the labels: the probability of an event has one in whatever units the labels are.
+    """
+    facts = label_facts(prop, labels)
+    span = _known_range(prop, labels, facts.range, predictions)
+    if span is not None:
+        at_ends = facts.lipschitz is None and float(np.mean((labels == span.lo) | (labels == span.hi))) > ATOM
+        return _log_odds(span, at_ends)
+    points = prop.solve_points(labels[:PROBE])  # the best prediction of each label alone: values on the property's own scale
+    if facts.range.lo >= 0 and predictions.min() > 0 and points.std() > points.mean() > 0:
+        return Link("log", scale=float(points.mean()))
+    # One unit of the link is about the noise of one label, so that the ridge means the same in any units.
+    scale = float(points.std()) or float(predictions.std()) or 1.0
+    return Link("identity", float(predictions.mean()), scale)
+
+
+def _known_range(prop: Property, labels: Array, span: Interval, predictions: Array) -> Interval | None:
+    """A range that the property has by nature, or [0, 1] where all labels and predictions lie in it."""
+    lo, hi = float(labels.min()), float(labels.max())
+    inner = prop.facts(lo + (hi - lo) / 4, hi - (hi - lo) / 4) if lo < hi else None
+    if inner is not None and inner.range == span and np.isfinite(span.length):
+        return span  # the same for fewer labels: it does not come from the labels seen
+    unit = Interval(0.0, 1.0)
+    inside = all(v in unit for v in (*span, float(predictions.min()), float(predictions.max())))
+    return unit if inside else None
+
+
+def _log_odds(span: Interval, at_ends: bool) -> Link:
+    """Where a quantile may be the very end of the range, log-odds would never reach it: stretch the range, and cut at its ends."""
+    if not at_ends:
+        return Link("logit", span.lo, span.length)
+    return Link("logit", span.lo - STRETCH * span.length, span.length * (1 + 2 * STRETCH), True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from multivalid.errors import ModelFileError
 from multivalid.groups.membership import Membership
 from multivalid.practical.data import CHUNK, block
 from multivalid.properties.base import Array
+from multivalid.storage import is_number
 
+FARTHEST = 1e3  # standard deviations from the mean of the base beyond which its curve goes no further
 Single = NDArray[np.float32]  # features are zeros, ones and hinges: single precision is exact enough and twice as fast
 
 
@@ -59,12 +62,12 @@ class Model:
         at = np.unique(np.quantile(base, (np.arange(knots) + 1) / (knots + 1)))
         return cls(float(base.mean()), scale, (at - base.mean()) / scale, np.zeros(2 + at.size), np.zeros(groups))
 
-    @property
+    @cached_property
     def vector(self) -> Array:
         """All coefficients in one row."""
         return np.concatenate([self.curve, self.bends, self.shifts, self.products])
 
-    @property
+    @cached_property
     def cuts(self) -> list[int]:
         """Where curve, bends, shifts and products end in `vector`."""
         return [int(v) for v in np.cumsum([self.curve.size, self.bends.size, self.shifts.size, self.products.size])]
@@ -100,7 +103,7 @@ class Model:
         """η, the summed shifts u, and the features (coefficients × rows) of one chunk; `buffer` is reused for the features."""
         curve, bend, shift, total = self.cuts
         features = buffer if buffer is not None and buffer.shape == (total, base.size) else np.empty((total, base.size), np.float32)
-        standard = ((base - self.center) / self.scale).astype(np.float32)
+        standard = np.clip((base - self.center) / self.scale, -FARTHEST, FARTHEST).astype(np.float32)
         features[0], features[1] = 1.0, standard
         _hinges(standard, self.knots, features[2:curve])
         features[bend:shift] = groups
@@ -158,12 +161,12 @@ def _hinges(values: Single, knots: Array, out: Single) -> None:
         np.maximum(values - knot, 0, out=row)
 
 
+LARGEST = 1e12  # in a file: far beyond any fitted coefficient, far below where products overflow single precision
+
+
 def _numbers(values: Any, name: str) -> Array:
-    fine = isinstance(values, list) and all(
-        isinstance(v, (int, float)) and not isinstance(v, bool) and abs(v) < float("inf") for v in values
-    )
-    if not fine:
-        raise ModelFileError(f"model: {name} must be a list of finite numbers.")
+    if not isinstance(values, list) or not all(is_number(v) and abs(v) <= LARGEST for v in values):
+        raise ModelFileError(f"model: {name} must be a list of numbers of ordinary size.")
     return np.array(values, dtype=np.float64)
 
 

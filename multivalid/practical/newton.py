@@ -15,6 +15,8 @@ HESSIAN_ROWS = 40_000  # curvature needs fewer rows than the gradient
 SHARE = 0.1  # of the rows on which V changes within the window, at the end
 RIDGES = 10.0 ** np.arange(0, 4.01, 0.5)
 STEPS = 15
+LARGE_STEPS = 8  # on more rows than that: each costs a pass, and the last ones gain less than the noise
+LONGEST = 30.0  # units of the link
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ def fit(
     The window of the slope narrows from half of the rows to `SHARE`.
     """
     search = _Search(model, rows, loss, ridge, warm)
-    for _ in range(STEPS):
+    for _ in range(STEPS if len(rows) <= HESSIAN_ROWS else LARGE_STEPS):
         search.curvature()
         direction = search.direction()
         if search.finished(tolerance) or not search.advance(direction):
@@ -69,7 +71,8 @@ class _Search:
         parts, self.damper = hessian(self.model, self.rows, self.loss)
         self.hessian = parts.sum(axis=0)
         # ΣwV² over the curvature of the intercept: how much of M one parameter gains from noise alone.
-        self.noise = float(np.sum(self.identification**2 / self.rows.weights) / max(self.hessian[0, 0], 1e-300))
+        spread = float(np.sum(self.identification**2 / self.rows.weights))
+        self.noise = max(spread / max(float(self.hessian[0, 0]), 1e-300), 1e-100)  # labels without noise: a fit without ridge
         if self.wide <= SHARE and self.tuned < 4:
             chosen = choose_ridge(self.model, self.gradient, parts, self.noise)
             self.settled = self.given is not None and 0.7 < chosen / self.given < 1.4
@@ -80,9 +83,8 @@ class _Search:
         self.wide /= 2
 
     def direction(self) -> Array:
-        assert self.hessian is not None
         self.slope = self.gradient.sum(axis=0) + self.ridge * self.penalty * self.model.vector
-        step = solve(self.hessian, self.ridge * self.penalty + self.damping * self.damper, -self.slope)
+        step = self._step()
         self.last_gain, self.gain = self.gain, float(-self.slope @ step / 2 / self.noise)
         return step
 
@@ -92,7 +94,6 @@ class _Search:
 
     def advance(self, step: Array) -> bool:
         """Take the step, damped until it does not overshoot; False when no damping helps."""
-        assert self.hessian is not None
         for _ in range(8):
             new = self.model.moved(step)
             eta, identification, gradient = sweep(new, self.rows, self.loss)
@@ -103,8 +104,14 @@ class _Search:
                 self.model, self.eta, self.identification, self.gradient = new, eta, identification, gradient
                 return True
             self.damping = max(10 * self.damping, 1e-2)
-            step = solve(self.hessian, self.ridge * self.penalty + self.damping * self.damper, -self.slope)
+            step = self._step()
         return False
+
+    def _step(self) -> Array:
+        """A damped step, no coefficient moving farther than any link needs: where no label is in the window, curvature says nothing."""
+        assert self.hessian is not None
+        step = solve(self.hessian, self.ridge * self.penalty + self.damping * self.damper, -self.slope)
+        return step * min(1.0, LONGEST / max(float(np.abs(step).max()), LONGEST))
 
 
 def sweep(model: Model, rows: LinkRows, loss: Matching) -> tuple[Array, Array, Array]:
@@ -140,10 +147,14 @@ def choose_ridge(model: Model, gradient: Array, parts: Array, noise: float) -> f
     """The ridge of least cross-validated loss in the quadratic model of M: needs the sums per fold, no pass over rows."""
     vector, penalty, risk = model.vector, model.penalty, np.zeros(RIDGES.size)
     all_gradient, all_parts = gradient.sum(axis=0), parts.sum(axis=0)
+    shared = bool((parts == parts[0]).all())  # a Hessian from a sample of the rows: one factorisation serves all folds
     for i, ridge in enumerate(RIDGES * noise * (1 - 1 / FOLDS)):
-        for g, h in zip(gradient, parts, strict=True):
-            step = solve(all_parts - h, ridge * penalty, -(all_gradient - g + ridge * penalty * vector))
-            risk[i] += g @ step + step @ h @ step / 2
+        right = -(all_gradient - gradient + ridge * penalty * vector).T
+        if shared:
+            steps = solve(all_parts - parts[0], ridge * penalty, right).T
+        else:
+            steps = np.stack([solve(all_parts - h, ridge * penalty, r) for h, r in zip(parts, right.T, strict=True)])
+        risk[i] = sum(g @ step + step @ h @ step / 2 for g, h, step in zip(gradient, parts, steps, strict=True))
     return float(RIDGES[np.argmin(risk)] * noise)
 
 

@@ -44,7 +44,7 @@ class LinkPredictor:
         eta = self.model.predict(self.link.forward(predictions), membership)
         for made in self.rounds:
             eta = made.apply(eta, membership)
-        return self.link.inverse(eta)
+        return self.link.final(eta)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

@@ -19,6 +19,7 @@ from multivalid.groups.membership import Membership
 from multivalid.practical.data import LinkRows, Matching, Outcomes
 from multivalid.practical.start import PRIOR_ROWS, chance_limit
 from multivalid.properties.base import Array
+from multivalid.storage import is_number
 
 MOST_PER_LEVEL = 10
 
@@ -60,7 +61,7 @@ class ShiftRound:
         """The round that `to_json` described, every index checked."""
         if not isinstance(data, dict) or set(data) != {"edges", "shifts"} or not isinstance(data["edges"], list):
             raise ModelFileError("a round of shifts must have edges and shifts.")
-        if not all(_is_number(edge) for edge in data["edges"]) or sorted(set(data["edges"])) != data["edges"]:
+        if not all(is_number(edge) for edge in data["edges"]) or sorted(set(data["edges"])) != data["edges"]:
             raise ModelFileError("the edges of levels must be increasing numbers.")
         if not isinstance(data["shifts"], list) or not all(_is_shift(s, groups, len(data["edges"]) + 1) for s in data["shifts"]):
             raise ModelFileError(f"a shift must be [group, level, amount] with group below {groups} and a level of its round.")
@@ -74,7 +75,7 @@ def shift_round(eta: Array, rows: LinkRows, loss: Matching, edges: Array, most: 
     members, outcomes = rows.membership.take(order), rows.pick(order)
     starts = np.searchsorted(level[order], np.arange(edges.size + 2))
     limit = chance_limit(members.groups * (edges.size + 1))
-    floor = PRIOR_ROWS * float(np.mean(loss.identify(eta, rows) ** 2))
+    floor = max(PRIOR_ROWS * float(np.mean(loss.identify(eta, rows) ** 2)), 1e-30)  # above zero in single precision too
     made: list[tuple[int, int, float]] = []
     for k, (start, stop) in enumerate(pairwise(starts)):
         room = MOST_PER_LEVEL if most is None else min(MOST_PER_LEVEL, most - len(made))
@@ -115,12 +116,8 @@ def _step(eta: Array, rows: Outcomes, total: float, loss: Matching) -> float:
     return 0.0
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < float("inf")
-
-
 def _is_shift(value: Any, groups: int, levels: int) -> bool:
-    if not isinstance(value, list) or len(value) != 3 or not _is_number(value[2]):
+    if not isinstance(value, list) or len(value) != 3 or not is_number(value[2]):
         return False
     group, level = value[:2]
     return _is_index(group, groups) and _is_index(level, levels)

@@ -15,7 +15,7 @@ from multivalid.practical.newton import Fitted
 from multivalid.properties.base import Array
 
 SUBSAMPLE = 20_000  # the first steps on large data use this many rows
-MOST_PRODUCTS = 64
+MOST_PRODUCTS = 32
 BEND_LEVEL = 50.0  # χ² with eight degrees of freedom: far beyond chance, since a bend multiplies the work
 SCREEN_VARIANCE_ROWS = 30_000
 PRIOR_ROWS = 25.0  # a product of two features must rest on more rows than this to stand out
@@ -32,7 +32,7 @@ class Stage:
 def stages(rows: LinkRows, loss: Matching) -> list[Stage]:
     """Models of growing richness, each fitted on from the last."""
     large = len(rows) > 2 * SUBSAMPLE
-    sample = rows.head(SUBSAMPLE) if large else rows
+    sample = rows.part(0, SUBSAMPLE) if large else rows
     model, ridge = Model.new(rows.base, rows.membership.groups - 1), None
     if large:
         rough = newton.fit(model, sample, loss, tolerance=1 / 8)
@@ -66,12 +66,12 @@ def bend_statistic(model: Model, rows: LinkRows, loss: Matching) -> float:
     bend = np.zeros(slope.size, dtype=bool)
     bend[model.cuts[0] : model.cuts[1]] = True
     rest = curvature[np.ix_(~bend, ~bend)]
-    share = np.linalg.solve(rest + 1e-6 * np.trace(rest) / len(rest) * np.eye(len(rest)), curvature[np.ix_(~bend, bend)])
+    share = newton.solve(rest, np.zeros(len(rest)), curvature[np.ix_(~bend, bend)])
     score = slope[bend] - share.T @ slope[~bend]
     spread = curvature[np.ix_(bend, bend)] - curvature[np.ix_(bend, ~bend)] @ share
     spread += np.diag(1e-3 * np.diag(spread) + 1e-12 * np.trace(curvature))
-    noise = np.sum(identification**2 / rows.weights) / max(curvature[0, 0], 1e-300)
-    return float(score @ np.linalg.solve(spread, score) / noise)
+    noise = max(np.sum(identification**2 / rows.weights) / max(curvature[0, 0], 1e-300), 1e-100)
+    return float(score @ newton.solve(spread, np.zeros(len(score)), score) / noise)
 
 
 def screen(model: Model, rows: LinkRows, identification: Array) -> NDArray[np.intp]:
@@ -87,7 +87,8 @@ def screen(model: Model, rows: LinkRows, identification: Array) -> NDArray[np.in
             squares += (q * q * v**2) @ (q * q).T
             used = part.stop
     i, j = np.triu_indices(features, 1)
-    z = np.abs(sums[i, j]) / np.sqrt(squares[i, j] * (len(rows) / used) + PRIOR_ROWS * np.mean(identification**2))
+    prior = PRIOR_ROWS * float(np.mean(identification**2)) + 1e-300
+    z = np.abs(sums[i, j]) / np.sqrt(squares[i, j] * (len(rows) / used) + prior)
     order = np.argsort(-z)[:MOST_PRODUCTS]
     order = order[z[order] > chance_limit(z.size)]
     return np.stack([i[order], j[order]]).astype(np.intp)

@@ -226,7 +226,10 @@ class Property(ABC):
 
 def broadcast(prediction: ArrayLike, label: ArrayLike) -> tuple[Array, Array]:
     """Prediction and label as float64 arrays of one shape."""
-    g, y = np.broadcast_arrays(np.asarray(prediction, dtype=np.float64), np.asarray(label, dtype=np.float64))
+    g, y = np.asarray(prediction, dtype=np.float64), np.asarray(label, dtype=np.float64)
+    if g.shape == y.shape:  # broadcast_arrays costs as much as a whole online round
+        return g, y
+    g, y = np.broadcast_arrays(g, y)
     return g, y
 
 

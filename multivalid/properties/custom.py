@@ -107,16 +107,20 @@ class RightDerivative:
 
     score: UserFunction
     step: float
+    convex: bool = True
 
     def __call__(self, prediction: Array, label: Array) -> Array:
         here = checked(self.score, "score", prediction, label)
         d1, d2, d4 = (
             (checked(self.score, "score", prediction + h, label) - here) / h for h in (self.step, self.step / 2, self.step / 4)
         )
+        # Richardson: the differences have errors a·h + b·h² + …; these weights cancel a and b.
+        slope = np.asarray((d1 - 6 * d2 + 8 * d4) / 3)
+        if not self.convex:
+            return slope
+        # Near a kink they overshoot, but a convex score's derivative lies between the difference behind and the one ahead.
         before = (here - checked(self.score, "score", prediction - self.step, label)) / self.step
-        # Richardson: the differences have errors a·h + b·h² + …; these weights cancel a and b. Near a kink they overshoot, but a
-        # convex score's derivative lies between the difference behind and the one ahead.
-        return np.clip((d1 - 6 * d2 + 8 * d4) / 3, np.minimum(before, d4), d4)
+        return np.clip(slope, np.minimum(before, d4), d4)
 
 
 @dataclass(frozen=True, repr=False)

@@ -122,7 +122,7 @@ def register(name: str, prop: Property) -> Property:
     return prop
 
 
-def parse(text: str | Property) -> Property:
+def parse(text: str | Target) -> Property:
     """The property that `text` names: "mean", "quantile:0.9", "lp_quantile:1.5:0.9", or a registered name.
 
     Names of pairs and of functionals without an identification are refused here; `parse_any` reads them.

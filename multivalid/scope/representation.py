@@ -79,7 +79,7 @@ def identification_from_score(score: TwoArguments | Property, *, step: float = S
     1.0
     """
     body = score.score if isinstance(score, Property) else score
-    derivative = RightDerivative(body, validate.positive(step, "step"))
+    derivative = RightDerivative(body, validate.positive(step, "step"), convex=False)
     return lambda prediction, label: derivative(*broadcast(prediction, label))
 
 

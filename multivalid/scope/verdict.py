@@ -54,6 +54,13 @@ class Verdict:
         Elicitability is never inferred from convex level sets alone: that step needs continuity.
     search : Search or None
         What a search did, when the answer comes from one.
+
+    Examples
+    --------
+    >>> import multivalid as mv
+    >>> verdict = mv.scope(mv.Variance())
+    >>> verdict.status, verdict.partner, verdict.certificate.verify()
+    ('jointly', MeanVariance(), True)
     """
 
     subject: str

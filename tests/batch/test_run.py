@@ -9,7 +9,7 @@ import pytest
 
 import multivalid as mv
 from multivalid.batch import algorithm
-from multivalid.batch.patches import replay
+from multivalid.batch.patches import predict, replay
 from multivalid.batch.state import Patch, State
 from tests.batch.problems import PROPERTIES, problem
 from tests.reference.batch_naive import cell_table
@@ -169,3 +169,17 @@ class TestReplay:
                 for group, source, target in patches:
                     slow[full[:, group] & (slow == source)] = target
                 np.testing.assert_array_equal(replay(patches, level, levels, members), slow)
+
+    @pytest.mark.parametrize(
+        "grid", [mv.Grid.uniform(0, 1, 50), mv.Grid.closed(-3, 7, 17), mv.Grid.paper(20), mv.Grid([0.1, 0.2, 0.7]), mv.Grid([0.5]),
+                 mv.Grid([0.0, 1.0]), mv.Grid.uniform(0, 1, 700), mv.Grid.uniform(1e9, 1e9 + 1, 30)],
+    )  # fmt: skip
+    def test_predictions_are_rounded_as_the_grid_rounds(self, grid: mv.Grid) -> None:
+        rng = np.random.default_rng(0)
+        edges = grid.boundaries
+        values = np.concatenate([
+            rng.uniform(grid.lo - 1, grid.hi + 1, 5000), grid.points, edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf),
+            [1e308, -1e308, 0.0],
+        ])  # fmt: skip
+        everyone = mv.Membership.from_dense(np.zeros((values.size, 0), dtype=bool))
+        np.testing.assert_array_equal(predict([], values, grid, everyone), grid.points[grid.round(values)])

@@ -63,7 +63,7 @@ def random_law(random):
     return {F(int(value), 4): F(int(part), 8) for value, part in zip(values, eighths, strict=True)}
 
 
-@pytest.mark.parametrize(("functional", "exact"), CASES, ids=lambda x: repr(x)[:40])
+@pytest.mark.parametrize(("functional", "exact"), CASES, ids=[repr(functional) for functional, _ in CASES])
 def test_exact_values(functional, exact):
     random = np.random.default_rng(7)
     for _ in range(200):

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from multivalid import validate
 from multivalid.properties.base import Array, Interval, Property, broadcast
@@ -87,6 +87,9 @@ class MeanStd(AboutMean):
 
     def solve_second(self, first: float, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         return float(np.sqrt(MeanVariance().solve_second(first, labels, sample_weight)))
+
+    def solve_second_segments(self, first: Array, labels: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
+        return np.sqrt(MeanVariance().solve_second_segments(first, labels, weights, starts))
 
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> PairFacts:
         length = hi - lo

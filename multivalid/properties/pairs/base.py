@@ -64,7 +64,14 @@ class PairFacts:
 
 
 class Pair(ABC):
-    """Two functionals of a label distribution that can be calibrated together. Subclasses are small frozen dataclasses."""
+    """Two functionals of a label distribution that can be calibrated together. Subclasses are small frozen dataclasses.
+
+    Examples
+    --------
+    >>> from multivalid import MeanVariance
+    >>> MeanVariance().names, float(MeanVariance().target(0.5, 2.0))
+    (('mean', 'variance'), 2.25)
+    """
 
     @property
     @abstractmethod
@@ -103,6 +110,16 @@ class Pair(ABC):
         y = validate.vector(labels, "labels")
         w = validate.weights(sample_weight, y.size)
         return float(np.average(self.target(first, y), weights=w))
+
+    def solve_second_segments(self, first: Array, labels: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
+        """`solve_second` of many laws at once: law s holds labels[starts[s]:starts[s + 1]] with positive weights, at first[s]."""
+        if self.has_target:
+            sizes = np.diff(np.append(starts, labels.size))
+            total = np.add.reduceat(weights * self.target(np.repeat(first, sizes), labels), starts)
+            return np.asarray(total / np.add.reduceat(weights, starts))
+        ends = np.append(starts[1:], labels.size)
+        laws = zip(first, starts, ends, strict=True)
+        return np.array([self.solve_second(float(g), labels[a:b], weights[a:b]) for g, a, b in laws])
 
     @abstractmethod
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> PairFacts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from multivalid import validate
 from multivalid.errors import InputError
@@ -56,6 +56,12 @@ class QuantileIQR(Pair):
 
     def solve_second(self, first: float, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         return Quantile(self.high).solve(validate.vector(labels, "labels") - first, sample_weight)
+
+    def solve_second_segments(self, first: Array, labels: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
+        law = np.repeat(np.arange(starts.size), np.diff(np.append(starts, labels.size)))
+        distance = labels - first[law]
+        order = np.lexsort((distance, law))
+        return Quantile(self.high).solve_segments(distance[order], weights[order], starts)
 
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> PairFacts:
         length, most = hi - lo, max(self.high, 1 - self.high)

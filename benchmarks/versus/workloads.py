@@ -1,0 +1,55 @@
+"""Write the workloads as NumPy files: base predictions, groups and outcomes to calibrate on, and the same to judge on."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+ROWS = 40_000
+
+
+def made_up(quantile: bool, seed: int) -> dict[str, np.ndarray]:
+    """Twelve overlapping groups with effects of their own, and one pair of groups that interact; the base knows none of them."""
+    rng = np.random.default_rng(seed)
+    rows = 2 * ROWS
+    groups = rng.random((rows, 12)) < rng.uniform(0.05, 0.5, 12)
+    signal, effect = rng.normal(size=rows), rng.normal(0, 0.35, 12)
+    truth = signal + groups @ effect + 0.8 * (groups[:, 0] & groups[:, 1])
+    if quantile:
+        y = truth + np.exp(0.3 * groups[:, 2]) * rng.gumbel(size=rows)
+        base = signal + 2.25  # the 0.9-quantile of the noise
+    else:
+        y = (rng.random(rows) < 1 / (1 + np.exp(-truth))).astype(float)
+        base = 1 / (1 + np.exp(-signal))
+    return halves(y, base, groups, np.arange(rows) < ROWS)
+
+
+def flights() -> dict[str, np.ndarray]:
+    """The flights of the demo: corrected on March to June, judged on July to December."""
+    from multivalid import Groups, cross
+    from multivalid.demo import flights as data
+
+    rows = data.load()
+    model = data.Limit(data.months(rows, data.MODEL_MONTHS))
+    rows = rows[rows["month"] >= data.FIT_MONTHS[0]].reset_index(drop=True)
+    early = (rows["month"] <= data.FIT_MONTHS[1]).to_numpy()
+    family = Groups(["carrier", "origin", "hour", cross("origin", "carrier")], min_size=300).fit(rows[early].reset_index(drop=True))
+    masks = np.stack(list(family.masks(rows))[1:], axis=1)
+    return halves(rows["arr_delay"].to_numpy(float), model.predict(rows), masks, early)
+
+
+def halves(y: np.ndarray, base: np.ndarray, groups: np.ndarray, first: np.ndarray) -> dict[str, np.ndarray]:
+    """Rows to calibrate on and rows to judge on."""
+    parts = {"fit": first, "check": ~first}
+    return {f"{part}_{name}": v[rows] for part, rows in parts.items() for name, v in (("y", y), ("base", base), ("groups", groups))}
+
+
+WORKLOADS = {"mean": lambda: made_up(False, 1), "quantile": lambda: made_up(True, 2), "flights": flights}
+TAU = {"mean": None, "quantile": 0.9, "flights": 0.9}
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    for workload in sys.argv[2:]:
+        np.savez(folder / f"{workload}.npz", **WORKLOADS[workload]())

@@ -1,0 +1,1 @@
+"""A year of real flights, from a model to a report: `python -m multivalid.demo`."""

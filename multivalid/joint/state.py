@@ -1,0 +1,84 @@
+"""One table over (level⁰, level¹) × group: where every atom stands, and ΣwV of both coordinates that follow from it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multivalid.atoms.table import AtomTable
+from multivalid.audit.cells import tabulate
+from multivalid.batch.state import Target
+from multivalid.groups.membership import unpack
+from multivalid.joint.sides import Index, Side
+
+
+class JointState:
+    """Places of the atoms with the cell table; all sums are shares of the total weight.
+
+    While one coordinate is worked on, only its own sums are kept up to date; `refresh` makes the whole table anew.
+
+    Attributes
+    ----------
+    place : (atoms,)
+        first·m¹ + second.
+    mass, identification : (places, groups), (2, places, groups)
+        p, and p·v of both coordinates.
+    stale : bool
+        Whether atoms have moved since the last `refresh`.
+    """
+
+    def __init__(self, table: AtomTable, sides: tuple[Side, Side]) -> None:
+        self.table, self.sides = table, sides
+        self.width = len(sides[1].grid)
+        self.places = len(sides[0].grid) * self.width
+        self.place = table.level.copy()
+        self.total = float(table.weight.sum())
+        order = np.argsort(self.place, kind="stable")
+        cuts = np.searchsorted(self.place[order], np.arange(self.places + 1))
+        self._here: list[Index] = [order[cuts[j] : cuts[j + 1]] for j in range(self.places)]
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Recompute the table from the atoms, so that rounding of many updates never decides anything."""
+        self.sides[1].prepare(self.place)
+        columns = [self.table.weight, *(side.everywhere(self.place) for side in self.sides)]
+        sums = np.column_stack([np.ones(len(self.table)), np.stack(columns, axis=1) / self.total])
+        cells = tabulate(self.table.bits, self.place, sums, self.places, self.table.groups)
+        self.atoms, self.mass, *both = np.ascontiguousarray(np.moveaxis(cells, 2, 0))
+        self.identification = np.stack(both)
+        self.stale = False
+
+    def level(self, side: int, place: int) -> int:
+        """Level of this place on one side's own grid."""
+        return place // self.width if side == 0 else place % self.width
+
+    def moved_to(self, side: int, place: int, level: int) -> int:
+        """The place after one side moves to `level`."""
+        return level * self.width + place % self.width if side == 0 else place // self.width * self.width + level
+
+    def cell(self, side: int, place: int, group: int) -> Target:
+        """The atoms of one cell, with this side's mean V and mean S at every level of its grid."""
+        here = self._here[place]
+        inside = (self.table.bits[here, group >> 3] >> (group & 7)) & 1 == 1
+        atoms = here[inside]
+        weight = float(self.table.weight[atoms].sum())
+        identify, score = self.sides[side].on_grid(atoms, place)
+        return Target(atoms, here[~inside], weight / self.total, identify / weight, score / weight)
+
+    def move(self, side: int, cell: Target, place: int, to: int) -> None:
+        """Move the atoms of a cell; two rows of the table change."""
+        bits = unpack(self.table.bits[cell.atoms], self.table.groups)
+        before, after = (self.sides[side].identify(cell.atoms, at) for at in (place, to))
+        count = bits.sum(axis=0)
+        weight, left, come = np.stack([self.table.weight[cell.atoms], before, after]) @ bits / self.total
+        for at, sign, share in ((place, -1, left), (to, 1, come)):
+            self.atoms[at] += sign * count
+            self.mass[at] += sign * weight
+            self.identification[side, at] += sign * share
+        # Subtraction leaves dust behind; a cell without atoms is empty, exactly.
+        empty = self.atoms[place] == 0
+        self.mass[place, empty] = self.identification[side, place, empty] = 0.0
+        self._here[place] = cell.others
+        # Kept sorted, so that later moves add atoms up in an order that depends on nothing but the data.
+        self._here[to] = np.sort(np.concatenate([self._here[to], cell.atoms]))
+        self.place[cell.atoms] = to
+        self.stale = True

@@ -1,0 +1,40 @@
+"""What one round is given, checked: numbers of the right kind and range, before anything changes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multivalid import validate
+from multivalid.errors import InputError
+from multivalid.online.play import Ticket
+
+
+def base(value: float | None) -> float | None:
+    """A model's prediction, or none."""
+    return None if value is None else validate.real(value, "base")
+
+
+def label(value: float, labels: tuple[float, float]) -> float:
+    """An outcome inside the label range; a boolean counts as 0 or 1."""
+    y = value if type(value) is float else float(value) if isinstance(value, (bool, np.bool_)) else validate.real(value, "y")
+    if not labels[0] <= y <= labels[1]:  # also true for NaN
+        raise InputError(
+            f"y must lie in labels=({labels[0]:g}, {labels[1]:g}), got {value!r}; make the learner with a wider range."
+        )
+    return y
+
+
+def weight(value: float) -> float:
+    """A weight between 0 and 1."""
+    w = value if type(value) is float else validate.real(value, "weight")
+    if not 0.0 <= w <= 1.0:
+        raise InputError(f"weight must lie in [0, 1], got {value!r}; divide all weights by the largest one possible.")
+    return w
+
+
+def ticket(value: Ticket | int) -> int:
+    """The number of a ticket."""
+    number = value.id if isinstance(value, Ticket) else value
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        raise InputError(f"ticket must be a Ticket or its number, got {value!r}.")
+    return int(number)

@@ -1,0 +1,139 @@
+"""From one row (a dict, or booleans) to the groups it is in; the whole population is always group 0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid import validate
+from multivalid.errors import InputError, PredicateError
+from multivalid.groups.family import FittedGroups, Groups
+
+Bits = NDArray[np.bool_]
+EVERYONE = "everyone"
+
+
+class Members(Protocol):
+    """What the learner needs of groups."""
+
+    names: tuple[str, ...]
+
+    def row(self, x: Any) -> Bits:
+        """Which groups `x` is in; entry 0 is True."""
+
+    def rows(self, data: Any) -> Bits:
+        """The same for many rows at once: (rows, groups)."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a saved learner."""
+
+
+class BooleanRows:
+    """Groups given as k booleans per round.
+
+    Examples
+    --------
+    >>> BooleanRows(3).row([True, False, True])
+    array([ True,  True, False,  True])
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = validate.count(count, "groups", 0)
+        self.names = (EVERYONE, *(f"group {i}" for i in range(self.count)))
+
+    def row(self, x: Any) -> Bits:
+        out = np.empty(self.count + 1, dtype=bool)
+        out[0] = True
+        # The common case first: checks cost as much as the round itself.
+        plain = type(x) is np.ndarray and x.dtype == np.bool_ and x.shape == (self.count,)
+        out[1:] = x if plain else self._booleans(x, (self.count,))
+        return out
+
+    def rows(self, data: Any) -> Bits:
+        body = self._booleans(data, (None, self.count))
+        return np.concatenate([np.ones((body.shape[0], 1), dtype=bool), body], axis=1)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"count": self.count}
+
+    def _booleans(self, x: Any, shape: tuple[int | None, ...]) -> Bits:
+        if isinstance(x, Mapping):
+            raise InputError(
+                f"x must be {self.count} booleans because groups={self.count}; a dict needs groups given as predicates."
+            )
+        try:
+            array = x if isinstance(x, np.ndarray) else np.asarray(x)
+        except ValueError as error:
+            raise InputError(f"x cannot be read as booleans: {error}.") from None
+        if array.ndim != len(shape) or array.shape[-1] != shape[-1]:
+            rule = f"{self.count} booleans" if len(shape) == 1 else f"rows of {self.count} booleans"
+            raise InputError(f"x must be {rule} because groups={self.count}, got an array of shape {array.shape}.")
+        if array.dtype != np.bool_:
+            if array.size and (array.dtype.kind not in "iuf" or not np.isin(array, (0, 1)).all()):
+                raise InputError(f"x must hold booleans (or 0 and 1), got values of type {array.dtype}.")
+            array = array.astype(bool)
+        return array
+
+
+class Fitted:
+    """Groups from the same items as elsewhere (predicates, columns, bins), evaluated on a dict without building a frame."""
+
+    def __init__(self, groups: FittedGroups) -> None:
+        self.groups = groups
+        self.names = tuple(groups.names)
+
+    def row(self, x: Any) -> Bits:
+        if not isinstance(x, Mapping) and not self.groups.arrays:
+            raise InputError(f"x must be a dict from feature to value because groups are conditions, got {type(x).__name__}.")
+        return self.groups.row(x)
+
+    def rows(self, data: Any) -> Bits:
+        if isinstance(data, (Sequence, np.ndarray)) and not isinstance(data, (str, bytes)):
+            return np.array([self.row(x) for x in data], dtype=bool).reshape(len(data), len(self.names))
+        return np.stack(list(self.groups.masks(eager(data).to_native())), axis=1)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"fitted": self.groups.to_json()}
+
+
+def members(groups: Any) -> Members:
+    """Whatever a user gives as `groups`, as `Members`."""
+    if isinstance(groups, (BooleanRows, Fitted)):
+        return groups
+    if isinstance(groups, FittedGroups):
+        return Fitted(groups)
+    if isinstance(groups, (int, np.integer)) and not isinstance(groups, bool):
+        return BooleanRows(int(groups))
+    try:
+        wanted = Groups(groups)
+        bare = next((one.item for one in wanted.entries if isinstance(one.item, str) and one.item.isidentifier()), None)
+        if bare is not None:  # without data it could only be read as a boolean column, and fail on the first row
+            raise InputError(f"{bare!r} is a column")
+        return Fitted(wanted.fit())
+    except PredicateError:
+        raise
+    except InputError as error:
+        raise InputError(
+            f"groups need data to know their values ({error}); fit them on some first: groups=Groups([...]).fit(data). "
+            f'Predicates such as "age >= 65" need no fitting.'
+        ) from None
+
+
+def from_json(data: dict[str, Any]) -> Members:
+    """The groups that `to_json` described."""
+    return BooleanRows(data["count"]) if "count" in data else Fitted(FittedGroups.from_json(data["fitted"]))
+
+
+def eager(data: Any) -> Any:
+    """A narwhals view of a frame in memory."""
+    import narwhals as nw
+
+    try:
+        return nw.from_native(data, eager_only=True)
+    except TypeError:
+        raise InputError(
+            f"data must be an eager frame (pandas, polars, pyarrow) or a list of dicts, got {type(data).__name__}."
+        ) from None

@@ -1,0 +1,145 @@
+"""The report as plain data: every number that the page shows, ready for JSON."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import platform
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from multivalid.report import figures, words
+from multivalid.report.sources import Audited, Story
+
+KIND, VERSION = "multivalid.report", 1
+PER_GROUP = ("error", "debiased", "gamma_error", "l1", "linf", "p_value", "p_adjusted", "prediction", "value")
+SIGNIFICANT = 0.05
+
+
+def build(story: Story) -> dict[str, Any]:
+    """The report's dict: no NaN, no arrays, only what JSON holds."""
+    content = {
+        "kind": KIND,
+        "version": VERSION,
+        "title": story.title,
+        "verdict": words.verdict(story),
+        "property": {"name": repr(story.prop), "spec": story.prop.spec, "says": words.property_sentence(story.prop)},
+        "headline": headline(story),
+        "groups": groups(story),
+        "cells": {when: _cells(audit) for when, audit in story.audits.items()},
+        "reliability": figures.reliability(story),
+        "heatmaps": figures.heatmaps(story),
+        "certificate": None if story.certificate is None else _certificate(story),
+        "scope": scope_verdict(story.prop),
+        "settings": {**_settings(story), **story.settings},
+        "notes": list(story.notes),
+    }
+    plain_content = plain(content)
+    assert isinstance(plain_content, dict)
+    return plain_content
+
+
+def headline(story: Story) -> list[dict[str, Any]]:
+    """The few numbers that stand at the top, each before and after (or once)."""
+    rows: list[dict[str, Any]] = []
+    for name, label, read in _HEADLINES:
+        values = {when: read(audit) for when, audit in story.audits.items()}
+        if values and all(value is not None for value in values.values()):
+            rows.append({"name": name, "label": label, **values})
+    return rows
+
+
+def _significant(audit: Audited) -> int:
+    return int(np.count_nonzero(audit.table["p_adjusted"] <= SIGNIFICANT))
+
+
+_HEADLINES = (
+    ("worst_error", "largest error of any group", lambda audit: float(audit.table["error"].max())),
+    ("worst_debiased", "the same with the noise taken out", lambda audit: float(audit.table["debiased"].max())),
+    ("groups_off", "groups off beyond chance", _significant),
+    ("score", "mean score (lower is better)", lambda audit: audit.score),
+)
+
+
+def groups(story: Story) -> list[dict[str, Any]]:
+    """One entry per group, largest error first."""
+    if story.first is None:
+        return []
+    table = story.first.table
+    averages = {when: figures.group_average(audit) for when, audit in story.audits.items()}
+    order = np.argsort(-table["error"], kind="stable")
+    answer = []
+    for i in order.tolist():
+        entry: dict[str, Any] = {
+            "name": str(table["name"][i]),
+            "rows": int(table["rows"][i]),
+            "weight": float(table["weight"][i]),
+        }
+        for when, audit in story.audits.items():
+            entry[when] = {name: float(audit.table[name][i]) for name in PER_GROUP} | {"average": float(averages[when][i])}
+        answer.append(entry)
+    return answer
+
+
+def _cells(audit: Audited) -> dict[str, list[Any]]:
+    """The cells by column: one list per name, equally long."""
+    return {name: column.tolist() for name, column in audit.cells.items()}
+
+
+def _certificate(story: Story) -> dict[str, Any]:
+    assert story.certificate is not None
+    return {
+        **story.certificate.to_json(),
+        "words": words.certificate(story.certificate),
+        "trace": figures.thin(story.certificate.potential),
+    }
+
+
+def scope_verdict(prop: Any) -> dict[str, Any]:
+    """Whether the property can be calibrated at all, and on what that rests."""
+    from multivalid.scope.decide import scope
+
+    verdict = scope(prop)
+    return {
+        "status": verdict.status,
+        "reason": verdict.reason,
+        "hypotheses": list(verdict.hypotheses),
+        "cite": list(verdict.cite),
+    }
+
+
+def _settings(story: Story) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "multivalid": importlib.import_module("multivalid").__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "property": story.prop.spec or repr(story.prop),
+    }
+    for when, audit in story.audits.items():
+        suffix = "" if when == "now" else f" {when}"
+        made[f"levels{suffix}"] = [float(point) for point in audit.grid.points]
+        if audit.fingerprint:
+            made[f"data fingerprint{suffix}"] = audit.fingerprint
+    if story.first is not None:
+        made["rows"] = int(story.first.table["rows"][0])
+        made["groups"] = [str(name) for name in story.first.table["name"]]
+    return made
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON holds it: arrays as lists, NaN and infinities as null."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, np.ndarray):
+        return [plain(one) for one in value.tolist()]
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str) else str(value)

@@ -1,0 +1,101 @@
+"""The numbers behind each figure, without any drawing: the page and matplotlib both start here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.report.readings import reading_of
+from multivalid.report.sources import Audited, Story
+
+Z95 = 1.959963984540054
+DIAGRAMS = 6  # groups with a reliability diagram
+MAP_GROUPS = 24  # rows of the heat map
+MAP_LEVELS = 20  # most columns; more levels are taken together in order
+TRACE = 400  # points of the potential that a page draws
+
+
+def worst_groups(audit: Audited, k: int) -> list[str]:
+    """The k groups with the largest error."""
+    order = np.argsort(-audit.table["error"], kind="stable")[:k]
+    return [str(name) for name in audit.table["name"][order]]
+
+
+def group_average(audit: Audited) -> NDArray[np.float64]:
+    """The reading of each whole group: its observed mean, its coverage, or its mean V."""
+    names = {str(name): i for i, name in enumerate(audit.table["name"])}
+    index = np.array([names[str(name)] for name in audit.cells["group"]], dtype=np.intp)
+    weight, size = audit.cells["weight"], len(names)
+    total = np.bincount(index, weights=weight, minlength=size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        v = np.bincount(index, weights=weight * audit.cells["identification"], minlength=size) / total
+    return reading_of(audit.property).value(audit.table["prediction"], v)
+
+
+def curve(audit: Audited, group: str) -> dict[str, list[float]]:
+    """One group's line: mean prediction per level, what was observed, and a 95 % band around it."""
+    inside = audit.cells["group"] == group
+    order = np.argsort(audit.cells["prediction"][inside], kind="stable")
+    prediction = audit.cells["prediction"][inside][order]
+    value = reading_of(audit.property).value(prediction, audit.cells["identification"][inside][order])
+    half = Z95 * audit.cells["standard_error"][inside][order]
+    return {
+        "prediction": prediction.tolist(),
+        "observed": value.tolist(),
+        "low": (value - half).tolist(),
+        "high": (value + half).tolist(),
+        "rows": audit.cells["rows"][inside][order].tolist(),
+    }
+
+
+def reliability(story: Story, k: int = DIAGRAMS) -> dict[str, Any] | None:
+    """Curves of the worst groups."""
+    if story.first is None:
+        return None
+    reading = reading_of(story.prop)
+    diagrams = [
+        {"group": name, "curves": {when: curve(audit, name) for when, audit in story.audits.items()}}
+        for name in worst_groups(story.first, k)
+    ]
+    return {"axis": reading.axis, "target": reading.target, "percent": reading.percent, "diagrams": diagrams}
+
+
+def heatmap(audit: Audited, names: Sequence[str], levels: int = MAP_LEVELS) -> dict[str, Any]:
+    """Mean V in standard errors for each group and level that has rows; too many levels are taken together in order."""
+    points = audit.grid.points
+    column_of = np.arange(points.size) * min(levels, points.size) // points.size
+    columns = int(column_of[-1]) + 1
+    row_of = {name: i for i, name in enumerate(names)}
+    kept = np.array([str(name) in row_of for name in audit.cells["group"]], dtype=np.bool_)
+    row = np.array([row_of[str(name)] for name in audit.cells["group"][kept]], dtype=np.intp)
+    column = column_of[np.searchsorted(points, audit.cells["level"][kept])]
+    at = row * columns + column
+    weight, size = audit.cells["weight"][kept], len(names) * columns
+    sum_v = np.bincount(at, weights=weight * audit.cells["identification"][kept], minlength=size)
+    variance = np.bincount(at, weights=(weight * audit.cells["standard_error"][kept]) ** 2, minlength=size)
+    rows = np.bincount(at, weights=audit.cells["rows"][kept], minlength=size).astype(np.int64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(variance > 0, sum_v / np.sqrt(variance), np.nan).reshape(len(names), columns)
+    edges = [[float(points[column_of == j][0]), float(points[column_of == j][-1])] for j in range(columns)]
+    counts = rows.reshape(z.shape)
+    filled = np.flatnonzero(counts.any(axis=0))
+    return {"groups": list(names), "levels": [edges[j] for j in filled], "z": z[:, filled], "rows": counts[:, filled]}
+
+
+def heatmaps(story: Story) -> dict[str, Any]:
+    """A heat map per audit, the same groups in each."""
+    if story.first is None:
+        return {}
+    names = worst_groups(story.first, MAP_GROUPS)
+    return {when: heatmap(audit, names) for when, audit in story.audits.items()}
+
+
+def thin(potential: NDArray[np.float64], most: int = TRACE) -> list[list[float]]:
+    """(update, mean score) of at most `most` steps, the first and the last among them."""
+    steps = np.arange(potential.size)
+    if steps.size > most:
+        steps = np.unique(np.linspace(0, potential.size - 1, most).round().astype(np.intp))
+    return [[int(step), float(potential[step])] for step in steps]

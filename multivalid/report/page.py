@@ -1,0 +1,147 @@
+"""The page: the report's dict through a template that escapes everything, written whole or not at all."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from multivalid.errors import InputError
+from multivalid.report import content as contents
+from multivalid.report import geometry
+from multivalid.report.readings import reading_of
+from multivalid.report.sources import Story
+from multivalid.report.words import change_text, number
+from multivalid.storage import write_text
+
+TEMPLATES = Path(__file__).parent / "templates"
+ROWS = 2000  # groups that the page lists; the JSON file has all of them
+LABELS = {"now": "", "before": "before", "after": "after"}
+STEPS = (1.0, 2.0, 3.0, 5.0)  # standard errors at which the heat map's colour deepens
+
+
+def write(story: Story, path: str | os.PathLike[str]) -> Path:
+    """Write the page to `path` and its numbers beside it, as JSON; or only the JSON when `path` ends in .json.
+
+    Returns the path written.
+    """
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".htm", ".json"):
+        raise InputError(f"path must end in .html or .json, got {os.fspath(path)!r}.")
+    content = contents.build(story)
+    page = None if target.suffix.lower() == ".json" else render(content, story)
+    write_text(target.with_suffix(".json"), json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+    if page is not None:
+        write_text(target, page)
+    return target
+
+
+def render(content: dict[str, Any], story: Story) -> str:
+    """The page for a report's dict."""
+    jinja = need("jinja2", "a report page")
+    environment = jinja.Environment(
+        loader=jinja.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+        undefined=jinja.StrictUndefined,
+    )  # fmt: skip
+    environment.filters.update(number=_shown, percent=_percent, whole=lambda value: f"{value:,}")
+    reading = reading_of(story.prop)
+    page = environment.get_template("report.html.j2").render(
+        report=content, moments=list(story.audits), labels=LABELS, reading=reading, table=_table(content), heat=_heat(content),
+        diagrams=_diagrams(content), trace=_trace(content), change=change_text,
+        style=(TEMPLATES / "report.css").read_text("utf-8"), script=(TEMPLATES / "report.js").read_text("utf-8"),
+        average=_percent if reading.percent else _shown,
+    )  # fmt: skip
+    return str(page)
+
+
+def need(module: str, purpose: str) -> Any:
+    """An optional package, or an error that says how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise InputError(
+            f"{purpose} needs the package {module}, which is not installed; get it with: pip install 'multivalid[cli]'."
+        ) from None
+
+
+def _shown(value: float | None, full: bool = False) -> str:
+    return "–" if value is None else number(value, full=full)
+
+
+def _percent(value: float | None, full: bool = False) -> str:
+    return "–" if value is None else f"{100 * value:.1f} %"
+
+
+def _table(content: dict[str, Any]) -> dict[str, Any]:
+    """The groups with their errors on one scale, and the length of each bar."""
+    moments = list(content["cells"])
+    shown = content["groups"][:ROWS]
+    largest = max((entry[when]["error"] for entry in shown for when in moments), default=0.0)
+    power = math.floor(math.log10(largest)) if largest > 0 else 0
+    unit = 10.0**power
+    rows = [
+        {
+            **entry,
+            "bars": {when: round(100 * entry[when]["error"] / largest, 1) if largest else 0.0 for when in moments},
+            "off": int(any(entry[when]["p_adjusted"] <= contents.SIGNIFICANT for when in moments)),
+        }
+        for entry in shown
+    ]
+    return {"rows": rows, "unit": unit, "power": str(power).replace("-", "−"), "left_out": len(content["groups"]) - len(shown)}
+
+
+def _heat(content: dict[str, Any]) -> dict[str, Any]:
+    """Each heat map with a colour class and a text per cell."""
+    made = {}
+    for when, found in content["heatmaps"].items():
+        rows = [
+            {
+                "group": group,
+                "cells": [
+                    {"class": heat_class(z), "text": "" if z is None else f"{z:+.1f}".replace("-", "−"), "rows": rows}
+                    for z, rows in zip(values, counts, strict=True)
+                ],
+            }
+            for group, values, counts in zip(found["groups"], found["z"], found["rows"], strict=True)
+        ]
+        columns = [number(lo) if lo == hi else f"{number(lo)} … {number(hi)}" for lo, hi in found["levels"]]
+        made[when] = {"columns": columns, "rows": rows}
+    return made
+
+
+def heat_class(z: float | None) -> str:
+    """The colour of a cell: its sign and how many of `STEPS` it passes.
+
+    Examples
+    --------
+    >>> [heat_class(z) for z in (None, 0.4, -2.5, 9.0)]
+    ['none', 'even', 'low2', 'high4']
+    """
+    if z is None:
+        return "none"
+    depth = sum(abs(z) >= step for step in STEPS)
+    return "even" if depth == 0 else f"{'high' if z > 0 else 'low'}{depth}"
+
+
+def _diagrams(content: dict[str, Any]) -> list[dict[str, Any]]:
+    found = content["reliability"]
+    if found is None:
+        return []
+    return [
+        {"group": one["group"], "curves": one["curves"], **_drawn(one["curves"], found["target"], found["percent"])}
+        for one in found["diagrams"]
+    ]
+
+
+def _drawn(curves: dict[str, Any], target: float | None, percent: bool) -> dict[str, Any]:
+    picture = geometry.diagram(curves, target, percent)
+    picture["drawn"] = picture.pop("curves")
+    return picture
+
+
+def _trace(content: dict[str, Any]) -> dict[str, Any] | None:
+    found = content["certificate"]
+    return None if found is None else geometry.trace(found["trace"], found.get("optimal"))

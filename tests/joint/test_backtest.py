@@ -1,0 +1,100 @@
+"""The backtest: sizes under the null, power, signs, and refusals."""
+
+from statistics import NormalDist
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import multivalid as mv
+from multivalid.errors import InputError
+
+TAU = 0.95
+VAR = NormalDist().inv_cdf(TAU)
+ES = NormalDist().pdf(VAR) / (1 - TAU)
+
+
+def book(n=2000, seed=0):
+    random = np.random.default_rng(seed)
+    return random.standard_normal(n), random.random(n) < 0.5
+
+
+def test_counts_and_means_by_hand():
+    y = np.array([0.0, 1.0, 2.0, 4.0])
+    found = mv.backtest(y, np.full(4, 1.5), np.full(4, 2.0), tau=0.75, groups=[np.array([True, True, False, True])]).table
+    assert found["exceedances"].tolist() == [2, 1]
+    assert found["expected"].tolist() == [1.0, 0.75]
+    assert found["var_mean"][0] == pytest.approx(0.5 - 0.75)
+    assert found["es_mean"][0] == pytest.approx(2.0 - 1.5 - (0.5 + 2.5) / 4 / 0.25)
+    v = np.array([[0.25, 0.25, -0.75, -0.75], [0.5, 0.5, 0.5 - 2, 0.5 - 10]])
+    mean, moment = v.mean(axis=1), v @ v.T / 4
+    assert found["wald"][0] == pytest.approx(4 * mean @ np.linalg.solve(moment, mean))
+
+
+def test_size_under_the_null():
+    rejected = [], []
+    for seed in range(300):
+        y, group = book(seed=seed)
+        t = mv.backtest(y, np.full(y.size, VAR), np.full(y.size, ES), tau=TAU, groups=[group]).table
+        rejected[0].append(t["p_value"][0] <= 0.05)
+        rejected[1].append(t["one_sided"][0] <= 0.05)
+    assert 0.01 <= np.mean(rejected[0]) <= 0.11
+    assert 0.005 <= np.mean(rejected[1]) <= 0.10
+
+
+def test_understated_risk_is_found_and_prudence_passes():
+    y, group = book(5000)
+    y = np.where(group, 1.4 * y, y)
+    t = mv.backtest(y, np.full(y.size, VAR), np.full(y.size, ES), tau=TAU, groups=[group, ~group]).table
+    assert t["one_sided_adjusted"][1] < 1e-6
+    assert t["one_sided_adjusted"][2] > 0.05
+    prudent = mv.backtest(y, np.full(y.size, 1.6 * VAR), np.full(y.size, 1.6 * ES), tau=TAU, groups=[group, ~group]).table
+    assert (prudent["one_sided_adjusted"] > 0.5).all()
+    assert prudent["p_adjusted"][2] < 1e-6
+
+
+def test_returns_are_losses_turned_round():
+    y, group = book()
+    one = mv.backtest(y, np.full(y.size, VAR), np.full(y.size, ES), tau=TAU, groups=[group])
+    other = mv.backtest(-y, np.full(y.size, -VAR), np.full(y.size, -ES), tau=TAU, groups=[group], losses=False)
+    for name in one.table:
+        np.testing.assert_array_equal(one.table[name], other.table[name])
+    assert "(losses)" in one.summary()
+    assert "(returns)" in other.summary()
+
+
+def test_wrong_sign_is_refused_with_a_way_out():
+    y, group = book(50)
+    with pytest.raises(InputError, match="losses=False if these are returns"):
+        mv.backtest(-y, np.full(50, -VAR), np.full(50, -ES), tau=TAU, groups=[group])
+    with pytest.raises(InputError, match="losses=True if these are losses"):
+        mv.backtest(y, np.full(50, VAR), np.full(50, ES), tau=TAU, groups=[group], losses=False)
+
+
+@pytest.mark.parametrize("change", [{"tau": 1.0}, {"lags": -1}, {"correction": "none"}, {"var": np.ones(3)}, {"es": [np.nan] * 50}])
+def test_bad_input(change):
+    y, group = book(50)
+    arguments = {"var": np.full(50, VAR), "es": np.full(50, ES), "tau": TAU, "groups": [group], **change}
+    with pytest.raises(InputError):
+        mv.backtest(y, arguments.pop("var"), arguments.pop("es"), **arguments)
+
+
+def test_frames_lags_and_corrections():
+    y, group = book(400)
+    frame = pd.DataFrame({"loss": y, "v": VAR, "e": ES, "desk": np.where(group, "rates", "credit")})
+    found = mv.backtest("loss", "v", "e", tau=TAU, groups=["desk"], data=frame)
+    assert list(found.to_frame()["name"]) == list(found.table["name"])
+    assert "desk = rates" in found.summary()
+    assert "2 of" not in repr(found)
+    plain = mv.backtest(y, frame["v"], frame["e"], tau=TAU, groups=["desk"], data=frame, correction="holm", lags=5)
+    assert (plain.table["one_sided"] <= 1).all()
+    assert not np.array_equal(plain.table["var_se"], found.table["var_se"])
+    # Hommel's rule for two tests never gives a larger p-value than Holm's.
+    holm = mv.backtest(y, frame["v"], frame["e"], tau=TAU, groups=["desk"], data=frame, correction="holm")
+    assert (found.table["one_sided"] <= holm.table["one_sided"]).all()
+
+
+def test_nothing_varies():
+    found = mv.backtest(np.zeros(30), np.ones(30), np.full(30, 2.0), tau=0.5, groups=[np.zeros(30, dtype=bool)]).table
+    assert np.isfinite(found["p_value"]).all()
+    assert found["p_value"][0] < 0.05

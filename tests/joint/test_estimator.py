@@ -1,0 +1,45 @@
+"""The regressor with two outputs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
+
+import multivalid as mv
+from multivalid.errors import InputError
+from multivalid.estimators.pair import MulticalibratedPairRegressor
+
+
+def rows(n=2000, seed=0):
+    random = np.random.default_rng(seed)
+    X = pd.DataFrame({"x": random.random(n), "kind": random.integers(0, 2, n)})
+    return X, X["x"].to_numpy() + np.where(X["kind"] == 1, 1.0, 0.2) * random.standard_normal(n)
+
+
+def test_fit_predict_on_frames():
+    X, y = rows()
+    model = MulticalibratedPairRegressor(LinearRegression(), LinearRegression(), groups=["kind == 1"])
+    assert clone(model).get_params()["groups"] == ["kind == 1"]
+    said = model.fit(X, y).predict(X)
+    assert said.shape == (2000, 2)
+    for kind, variance in ((1, 1.0), (0, 0.04)):
+        assert said[X["kind"] == kind, 1].mean() == pytest.approx(variance, rel=0.2)
+
+
+def test_arrays_with_a_function_for_groups():
+    X, y = rows()
+    model = MulticalibratedPairRegressor(
+        LinearRegression(), property="quantile_cvar:0.8", groups=lambda X: np.asarray(X)[:, 1:2] == 1, cv=3
+    )
+    said = model.fit(X.to_numpy(), y).predict(X.to_numpy())
+    assert (said[:, 1] >= said[:, 0]).all()
+    assert isinstance(model.calibration_, mv.JointCalibration)
+
+
+def test_refusals():
+    X, y = rows(50)
+    with pytest.raises(InputError, match="pair with a target"):
+        MulticalibratedPairRegressor(property="mean").fit(X, y)
+    with pytest.raises(InputError, match="y has"):
+        MulticalibratedPairRegressor().fit(X, [np.nan] * 50)

@@ -1,0 +1,216 @@
+"""Each piece of the practical fit against its slow version."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import practical_naive as naive
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import multivalid as mv
+from multivalid.errors import ModelFileError
+from multivalid.groups.membership import Membership
+from multivalid.practical import newton, start
+from multivalid.practical.accept import choose, t_statistic
+from multivalid.practical.data import LinkRows, Matching
+from multivalid.practical.link import Link, choose_link
+from multivalid.practical.model import Model
+from multivalid.practical.shifts import ShiftRound
+
+from .data import binary
+
+LOGIT = Link("logit")
+
+
+def link_rows(d: dict[str, np.ndarray], weights: np.ndarray | None = None) -> LinkRows:
+    w = np.ones(d["y"].size) if weights is None else weights / weights.mean()
+    return LinkRows(d["y"], w, LOGIT.forward(d["base"]), Membership.from_dense(d["groups"]))
+
+
+def rich_model(d: dict[str, np.ndarray]) -> Model:
+    rng = np.random.default_rng(5)
+    model = Model.new(LOGIT.forward(d["base"]), d["groups"].shape[1])
+    model = model.moved(rng.normal(0, 0.5, model.vector.size)).with_bends(rng.normal(0, 1, 500))
+    model = model.with_products(np.array([[0, 1, 2], [2, 4, 4]]))
+    return model.moved(rng.normal(0, 0.3, model.vector.size))
+
+
+def test_the_model_is_the_formula() -> None:
+    d = binary(2500)
+    model, base = rich_model(d), LOGIT.forward(d["base"])
+    found = model.predict(base, Membership.from_dense(d["groups"]))
+    np.testing.assert_allclose(found, naive.eta(model, base, d["groups"]), atol=2e-5)
+
+
+def test_the_features_are_derivatives() -> None:
+    d = binary(200)
+    model, base = rich_model(d), LOGIT.forward(d["base"])
+    groups = d["groups"].T.astype(np.uint8)
+    _, index, features = model.evaluate(base, groups)
+    found = model.chain(index, features.copy())
+    for k in range(model.vector.size):
+        step = np.zeros(model.vector.size)
+        step[k] = 1e-6
+        rise = naive.eta(model.moved(step), base, d["groups"]) - naive.eta(model.moved(-step), base, d["groups"])
+        far = np.abs(index[None] - model.bend_knots[:, None]).min(axis=0) > 1e-4  # away from kinks
+        np.testing.assert_allclose(found[k][far], rise[far] / 2e-6, atol=1e-4)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_newton_finds_the_minimum_of_the_log_loss(weighted: bool) -> None:
+    d = binary(1500, seed=3)
+    w = d["weights"] / d["weights"].mean() if weighted else np.ones(1500)
+    rows, loss = link_rows(d, w), Matching(mv.Mean(), LOGIT)
+    done = newton.fit(Model.new(rows.base, 4), rows, loss, tolerance=1e-6)
+    best = naive.log_loss_fit(Model.new(rows.base, 4), rows.base, d["groups"], d["y"], w, done.ridge)
+    expected = naive.eta(Model.new(rows.base, 4).moved(best), rows.base, d["groups"])
+    np.testing.assert_allclose(LOGIT.inverse(done.eta), LOGIT.inverse(expected), atol=3e-3)
+
+
+@pytest.mark.parametrize("prop", [mv.Mean(), mv.Expectile(0.8), mv.Huber(0.2), mv.Quantile(0.7)])
+def test_the_fit_balances_v_in_every_group(prop: mv.Property) -> None:
+    d = binary(6000, seed=1)
+    rng = np.random.default_rng(0)
+    d["y"] = np.clip(d["truth"] + rng.normal(0, 0.2, 6000), 0.001, 0.999)
+    rows, loss = link_rows(d, d["weights"]), Matching(prop, LOGIT)
+    done = newton.fit(Model.new(rows.base, 4), rows, loss)
+    before = loss.identify(rows.base, rows)
+    for member in d["groups"].T:
+        spread = np.sqrt(np.sum(done.identification[member] ** 2))
+        assert abs(done.identification[member].sum()) < 1.0 * spread  # V sums to far less than its noise
+    assert abs(before[d["groups"][:, 3]].sum()) > 5 * spread  # and it did not before
+
+
+def test_weights_are_repetitions() -> None:
+    d = binary(1200, seed=2)
+    w = d["weights"]
+    again = np.repeat(np.arange(1200), w.astype(int))
+    twice = {name: values[again] for name, values in d.items()}
+    loss = Matching(mv.Mean(), LOGIT)
+    model = Model.new(LOGIT.forward(d["base"]), 4)
+    # weights have mean one inside, so the ridge of the repeated rows is that much larger in the same units
+    one = naive.eta(_fixed(model, link_rows(d, w), loss, 5.0), LOGIT.forward(d["base"]), d["groups"])
+    other = naive.eta(_fixed(model, link_rows(twice), loss, 5.0 * w.mean()), LOGIT.forward(d["base"]), d["groups"])
+    plain = naive.eta(_fixed(model, link_rows(d), loss, 5.0), LOGIT.forward(d["base"]), d["groups"])
+    np.testing.assert_allclose(one, other, atol=2e-3)
+    assert np.abs(one - plain).max() > 0.02  # and weights matter
+
+
+def _fixed(model: Model, rows: LinkRows, loss: Matching, ridge: float) -> Model:
+    """Newton with a ridge that is not tuned."""
+    for _ in range(8):
+        _, _, gradient = newton.sweep(model, rows, loss)
+        hessian = newton.hessian(model, rows, loss)[0].sum(axis=0)
+        slope = gradient.sum(axis=0) + ridge * model.penalty * model.vector
+        model = model.moved(newton.solve(hessian, ridge * model.penalty, -slope))
+    return model
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 90), st.integers(0, 6))
+def test_a_round_of_shifts_is_the_loop(seed: int, rows: int, edges: int) -> None:
+    rng = np.random.default_rng(seed)
+    groups = np.column_stack([np.ones(rows, bool), rng.random((rows, 3)) < 0.4])
+    at = np.unique(rng.integers(-3, 4, edges).astype(float))
+    eta = rng.integers(-4, 5, rows).astype(float)  # often exactly on an edge
+    shifts = [(int(rng.integers(4)), int(rng.integers(at.size + 1)), float(rng.normal())) for _ in range(5)]
+    made = ShiftRound(at, shifts).apply(eta, Membership.from_masks(list(groups.T), rows))
+    np.testing.assert_allclose(made, naive.shifted(at, shifts, eta, groups), atol=1e-12)
+
+
+def test_screening_finds_the_product_that_is_there_and_no_copy_of_a_group() -> None:
+    rng = np.random.default_rng(4)
+    members = rng.random((20_000, 6)) < 0.4
+    members[:, 5] = members[:, 4]  # a copy: the product of 4 and 5 is the group itself
+    truth = LOGIT.inverse(0.8 * (members[:, 0] & members[:, 1]) + members[:, 2] - 1.3 * members[:, 3] - 0.3 * members[:, 4])
+    d = {
+        "y": (rng.random(20_000) < truth).astype(float),
+        "base": np.full(20_000, 0.4) + 0.01 * rng.random(20_000),
+        "groups": members,
+    }
+    rows, loss = link_rows(d), Matching(mv.Mean(), LOGIT)
+    found = start.stages(rows, loss)
+    assert found[-1].name == "products"
+    assert found[-1].fitted.model.pairs.T.tolist() == [[0, 1]]
+
+
+def test_no_stage_beyond_shifts_without_need() -> None:
+    rows = link_rows(binary(5000, seed=8))
+    assert [stage.name for stage in start.stages(rows, Matching(mv.Mean(), LOGIT))] == ["group shifts"]
+
+
+def test_a_stage_must_beat_the_last_accepted() -> None:
+    rng = np.random.default_rng(0)
+    gain = rng.normal(0.1, 1, 5000)
+    best, report = choose([{"group shifts": gain, "bend": gain - 0.01, "products": gain + rng.normal(0.05, 0.1, 5000)}])
+    assert best == "products"
+    assert "dropped" in report[1]
+    assert choose([{"group shifts": rng.normal(0, 1, 5000)}])[0] is None
+    assert t_statistic(np.zeros(3)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("prop", "labels", "predictions", "kind"),
+    [
+        (mv.Mean(), [0.0, 1.0, 1.0], [0.2, 0.4, 0.6], "logit"),
+        (mv.Mean(), [0.0, 1.0, 1.0], [0.2, 0.4, 1.6], "identity"),
+        (mv.Mean(), [0.0, 0.0, 0.0, 900.0], [10.0, 20.0, 30.0, 40.0], "log"),
+        (mv.Mean(), [-5.0, 0.0, 9.0], [1.0, 2.0, 3.0], "identity"),
+        (mv.EventProbability(5, 100), [1.0, 50.0, 900.0], [0.2, 0.4, 0.6], "logit"),
+        (mv.Moment(2), [0.5, 10.0, 1.0, 0.1], [9.0, 9.0, 9.0, 9.0], "log"),
+        (mv.Property.from_identification(lambda g, y: np.tanh(g - y), range=(0, 50)), [1.0, 40.0], [3.0, 4.0], "logit"),
+    ],
+)
+def test_the_link_follows_the_range_of_the_property(
+    prop: mv.Property, labels: list[float], predictions: list[float], kind: str
+) -> None:
+    link = choose_link(prop, np.array(labels), np.array(predictions))
+    assert link.kind == kind
+    np.testing.assert_allclose(link.inverse(link.forward(np.array(predictions))), predictions, rtol=1e-6)
+    assert Link.from_json(json.loads(json.dumps(link.to_json()))) == link
+
+
+def test_a_quantile_can_be_the_end_that_labels_sit_on() -> None:
+    link = choose_link(mv.Quantile(0.9), np.array([0.1, 0.5, 1.0, 1.0]), np.array([0.5]))
+    assert link.final(np.array([50.0, -50.0])).tolist() == [1.0, 0.0]
+    np.testing.assert_allclose(link.final(link.forward(np.array([0.3]))), 0.3)
+    smooth = choose_link(mv.Mean(), np.array([0.1, 0.5, 1.0, 1.0]), np.array([0.5]))
+    assert 0 < smooth.final(np.array(-50.0)) < smooth.final(np.array(50.0)) < 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scale": 0.0}, {"scale": "1"}, {"scale": float("nan")}, {"shifts": [1.0]}, {"pairs": [[0], [9]]}, {"pairs": [[0, 1], [2]]},
+        {"curve": [1.0]}, {"bends": [1.0]}, {"products": [1.0]}, {"knots": [True]}, {"extra": 1},
+    ],
+)  # fmt: skip
+def test_a_damaged_model_is_refused(change: dict[str, object]) -> None:
+    model = Model.new(np.linspace(-1, 1, 9), 3).with_products(np.array([[0, 1], [2, 3]]))
+    plain = json.loads(json.dumps(model.to_json()))
+    assert Model.from_json(plain, 3).to_json() == plain
+    with pytest.raises(ModelFileError):
+        Model.from_json({**plain, **change}, 3)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"edges": [0.0]}, {"edges": [1.0, 0.0], "shifts": []}, {"edges": [0.0], "shifts": [[9, 0, 0.1]]}, [],
+        {"edges": [0.0], "shifts": [[0, 2, 0.1]]}, {"edges": [0.0], "shifts": [[0, 0, None]]}, {"edges": [0.0], "shifts": [[0, True, 1.0]]},
+    ],
+)  # fmt: skip
+def test_damaged_shifts_are_refused(data: object) -> None:
+    with pytest.raises(ModelFileError):
+        ShiftRound.from_json(data, 3)
+
+
+def test_far_away_predictions_stay_finite() -> None:
+    model = replace(Model.new(np.zeros(10), 1), scale=1e-9)
+    assert np.isfinite(
+        model.moved(np.ones(model.vector.size)).predict(np.array([1e9, -1e9]), Membership.from_dense(np.ones((2, 1), bool)))
+    ).all()

@@ -1,0 +1,95 @@
+"""The page in a real browser: silent console, sorting and filtering, no sideways scroll on a phone, accessible by axe's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.report.browser import AXE, Browser, missing
+from tests.report.conftest import HOSTILE
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+
+COLUMN = """
+const table = document.getElementById("group-table");
+return Array.from(table.tBodies[0].rows).filter(r => !r.hidden).map(r => r.cells[arguments[0]].dataset.value);
+"""
+PRESS = "document.getElementById('group-table').tHead.rows[0].cells[arguments[0]].querySelector('button').click();"
+SORTED = "return Array.from(document.querySelectorAll('#group-table thead th')).map(th => th.getAttribute('aria-sort'));"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser() as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", ["mean", "quantile", "audit"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_opens_without_a_word(browser: Browser, reports: dict[str, Any], name: str, width: int) -> None:
+    browser.open(reports[name], width=width)
+    assert browser.console() == []
+    assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
+    assert browser.run("return performance.getEntriesByType('resource').filter(e => e.name.startsWith('http')).length") == 0
+    assert browser.run("return document.querySelectorAll('figure svg').length") > 0
+
+
+def test_hostile_name_is_shown_as_text(browser: Browser, reports: dict[str, Any]) -> None:
+    browser.open(reports["mean"])
+    assert HOSTILE in browser.run(COLUMN, 0)
+
+
+def test_sorts_both_ways(browser: Browser, reports: dict[str, Any]) -> None:
+    browser.open(reports["mean"])
+    browser.run(PRESS, 1)
+    rows = [int(value) for value in browser.run(COLUMN, 1)]
+    assert rows == sorted(rows, reverse=True)
+    assert browser.run(SORTED)[1] == "descending"
+    browser.run(PRESS, 1)
+    assert [int(value) for value in browser.run(COLUMN, 1)] == sorted(rows)
+    browser.run(PRESS, 0)
+    assert browser.run(SORTED)[:2] == ["ascending", "none"]
+    assert browser.console() == []
+
+
+def test_filters(browser: Browser, reports: dict[str, Any]) -> None:
+    browser.open(reports["mean"])
+    everything = browser.run(COLUMN, 0)
+    browser.run("const f = document.getElementById('filter'); f.value = 'b6'; f.dispatchEvent(new Event('input'));")
+    kept = browser.run(COLUMN, 0)
+    assert kept == [name for name in everything if "B6" in name]
+    assert browser.run("return document.getElementById('shown').textContent") == f"{len(kept)} of {len(everything)} groups"
+    browser.run("document.getElementById('filter').value = ''; document.getElementById('only-off').click();")
+    assert 0 < len(browser.run(COLUMN, 0)) < len(everything)
+
+
+def test_keyboard_alone(browser: Browser, reports: dict[str, Any]) -> None:
+    browser.open(reports["mean"])
+    browser.run("document.querySelector('#group-table thead button').focus();")
+    browser.press("\ue007")  # Enter
+    assert browser.run(SORTED)[0] == "ascending"
+    assert browser.run("return getComputedStyle(document.activeElement).outlineStyle") != "none"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("name", ["mean", "quantile", "audit"])
+def test_axe_finds_nothing_serious(browser: Browser, reports: dict[str, Any], name: str, dark: bool) -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core is not there; `make browser` fetches it")
+    browser.open(reports[name], dark=dark)
+    browser.run(AXE.read_text("utf-8") + ";window.axe = axe;")
+    found = browser.wait("const done = arguments[arguments.length - 1]; axe.run().then(r => done(r.violations));")
+    assert [
+        (one["id"], one["impact"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in ("serious", "critical")
+    ] == []
+
+
+def test_prints(browser: Browser, reports: dict[str, Any], tmp_path: Path) -> None:
+    browser.open(reports["mean"])
+    browser.pdf(tmp_path / "page.pdf")
+    assert (tmp_path / "page.pdf").read_bytes()[:5] == b"%PDF-"
+    browser.screenshot(tmp_path / "page.png")
+    assert (tmp_path / "page.png").stat().st_size > 20_000

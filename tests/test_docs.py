@@ -1,0 +1,64 @@
+"""Every Python block of the README and of the pages in docs/ runs, and prints what the page says it prints."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+
+
+def run_session(text: str, names: dict[str, Any], page: str) -> None:
+    """A block of `>>>` lines, checked as a doctest."""
+    test = doctest.DocTestParser().get_doctest(text, names, page, page, 0)
+    out = io.StringIO()
+    options = doctest.NORMALIZE_WHITESPACE
+    result = doctest.DocTestRunner(optionflags=options).run(test, out=out.write, clear_globs=False)
+    names.update(test.globs)
+    assert result.attempted > 0
+    assert result.failed == 0, out.getvalue()
+
+
+def run_page(page: Path) -> int:
+    """Run the blocks of a page in one namespace; a block of plain `text` after code is what the code prints."""
+    names: dict[str, Any] = {"__name__": "__page__"}
+    printed, runs = "", 0
+    for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if kind == "python":
+            runs += 1
+            if text.lstrip().startswith(">>>"):
+                run_session(text, names, page.name)
+                continue
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(text, str(page), "exec"), names)  # noqa: S102 - our own page
+            printed = out.getvalue()
+        elif kind == "text":
+            assert printed.strip() == text.strip(), f"{page.name} prints:\n{printed}"
+    return runs
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a page may write files
+    blocks = page.read_text(encoding="utf-8").count("```python")
+    assert run_page(page) == blocks
+
+
+def test_pages_that_must_have_code():
+    for name in ("README.md", "docs/properties.md", "docs/groups.md"):
+        assert "```python" in (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_links_lead_somewhere():
+    for page in [*PAGES, ROOT / "ARCHITECTURE.md"]:
+        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
