@@ -171,8 +171,12 @@ def check_output(path: Path | None, *suffixes: str) -> None:
     parent = path.parent
     if not parent.is_dir():
         raise usage(f"cannot write {path}: the folder {parent} does not exist.")
-    if not os.access(parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+    if path.exists() and not os.access(path, os.W_OK):
         raise usage(f"cannot write {path}: permission denied.")
+    try:  # trying is the only way to know: read-only mounts and special folders answer os.access as if they could be written
+        tempfile.TemporaryFile(dir=parent).close()
+    except OSError as error:
+        raise usage(f"cannot write {path}: {(error.strerror or str(error)).lower()}.") from None
 
 
 def write(relation: Any, path: Path) -> None:

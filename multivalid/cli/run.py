@@ -69,10 +69,10 @@ def audit(
     else:
         out = show.console()
         out.print(f"{property} of {label}, predicted by {prediction}: {found.table['rows'][0]:,} rows", markup=False)
-        out.print(found.verdict, markup=False)
+        out.print(found.verdict, markup=False, soft_wrap=True)
         out.print(show.audit_table(found, top))
         for note in [*found.groups.notes, *written]:
-            out.print(note, markup=False)
+            out.print(note, markup=False, soft_wrap=True)
     gate(found.error, fail_above)
 
 
@@ -92,6 +92,10 @@ def fit(
         raise usage(f"--mode {settings.mode!r} must be one of {', '.join(MODES)}.")
     check_output(model, ".json")
     check_output(report, ".html", ".json")
+    if model is not None and report is not None and report.with_suffix(".json").resolve() == model.resolve():
+        raise usage(
+            f"--report {report} writes its numbers to {report.with_suffix('.json')}, which is the model; rename one of them."
+        )
     numbers = [settings.label, settings.prediction, settings.weight]
     with store(memory) as files, show.busy("fitting …", json):
         rows = files.open(data, numbers=numbers, share=settings.share, seed=settings.seed)
@@ -192,4 +196,4 @@ def _say(made: Any, compared: tuple[Any, Any] | None, settings: Settings, top: i
         out.print(f"Worst group error on {before.table['rows'][0]:,} rows held out: {before.error:.3g} → {after.error:.3g}{times}.")
         out.print(show.before_after(before, after, made.property, top))
     for line in [*made.certificate.summary().splitlines(), *made.groups.notes, *written]:
-        out.print(line, markup=False)
+        out.print(line, markup=False, soft_wrap=True)

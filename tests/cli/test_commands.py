@@ -109,6 +109,15 @@ def test_report(terminal: Terminal, folder: Path) -> None:
     assert "<html" in (folder / "r.html").read_text().lower()
 
 
+@pytest.mark.skipif(not hasattr(mv.Audit, "report"), reason="this build has no reports")
+def test_the_main_job(terminal: Terminal, folder: Path) -> None:
+    words = ["fit", "parts", *COLUMNS, *QUANTILE, "--groups", "origin", "--groups", "hour >= 18", "--holdout", "0.3"]
+    text = terminal(*words, "--model", "main_model.json", "--report", "main.html")
+    assert "Report: main.html" in text
+    assert "<html" in (folder / "main.html").read_text().lower()
+    assert mv.load(folder / "main_model.json").certificate.holdout_error is not None
+
+
 def test_json_is_one_line_and_alone(terminal: Terminal) -> None:
     text = terminal("audit", "flights.csv", *COLUMNS, "--json")
     assert text.count("\n") == 1

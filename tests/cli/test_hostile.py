@@ -57,6 +57,7 @@ def test_a_csv_with_a_short_row(clean: Terminal) -> None:
         (["fit", "flights.csv", *COLUMNS, "--holdout", "1.5"], 2, "between 0 and 1"),
         (["fit", "flights.csv", *COLUMNS, "--model", "no/such/folder/m.json"], 2, "does not exist"),
         (["fit", "flights.csv", *COLUMNS, "--model", "m.pickle"], 2, "must end in .json"),
+        (["fit", "flights.csv", *COLUMNS, "--model", "r.json", "--report", "r.html"], 2, "rename one of them"),
         (["apply", "flights.csv", "--model", "m.json", "-p", "p", "-o", "out.csv"], 3, "cannot read m.json"),
         (["apply", "flights.csv", "--model", "flights.csv", "-p", "p", "-o", "out.csv"], 3, "is not a model"),
         (["scope", "nonsense"], 2, "nonsense"),
@@ -110,6 +111,11 @@ def test_an_output_that_is_a_folder(clean: Terminal) -> None:
 def test_an_output_without_permission(clean: Terminal) -> None:
     (clean.folder / "closed").mkdir(mode=0o500)
     assert "permission denied" in refused(clean, "fit", "flights.csv", *COLUMNS, "--model", "closed/m.json", code=2)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nobody can write to")
+def test_an_output_where_nobody_can_write(clean: Terminal) -> None:
+    assert "cannot write /proc/m.json" in refused(clean, "fit", "flights.csv", *COLUMNS, "--model", "/proc/m.json", code=2)
 
 
 def test_a_failing_apply_leaves_nothing(clean: Terminal) -> None:
