@@ -39,6 +39,14 @@ def write(path: str, mode: str, pipe: int) -> None:
                 os.write(pipe, struct.pack("q", ticket.id))
 
 
+def check(path: str, acknowledged: list[int]) -> None:
+    """After a restart: every acknowledged round is there, and none twice."""
+    with OnlineMulticalibrator.open(path) as kept:
+        told = [number for number, _, _, order, _, _ in kept.history() if order is not None]
+        assert len(set(told)) == len(told) == kept.rounds
+        assert set(acknowledged) <= set(told)
+
+
 def main(path: str, mode: str, kills: int, seed: int) -> None:
     random.seed(seed)
     OnlineMulticalibrator.open(path, "quantile:0.9", 7, m=10, seed=3).close()
@@ -61,6 +69,7 @@ def main(path: str, mode: str, kills: int, seed: int) -> None:
             data += part
         os.close(reader)
         acknowledged += [n for (n,) in struct.iter_unpack("q", data[: len(data) // 8 * 8])]
+        check(path, acknowledged)
     sys.stdout.write(json.dumps(acknowledged))
 
 
