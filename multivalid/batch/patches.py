@@ -14,7 +14,6 @@ from multivalid.groups.membership import Membership
 from multivalid.properties.base import Array
 
 BLOCK = 1 << 18  # rows at a time: enough for calls to cost little, few enough for the masks of all levels to stay in cache
-DOUBT = 1e-6  # of a step: a value this close to a boundary between levels is looked up
 Words = NDArray[np.uint64]
 Levels = NDArray[np.integer[Any]]
 
@@ -41,9 +40,10 @@ def predict(patches: Sequence[Patch], predictions: Array, grid: Grid, membership
     """Predictions rounded to the grid, after all patches."""
     out = np.empty(predictions.size)
     for rows, groups in _blocks(membership):
-        masks = _masks(_rounded(predictions[rows], grid), len(grid), groups.shape[1])
+        masks = _masks(grid.codes(predictions[rows]), len(grid), groups.shape[1])
         _apply(patches, masks, groups)
-        out[rows] = grid.points.take(_levels(masks, out[rows].size))
+        # Levels are within the grid, so clipping never acts: it lets NumPy write to its place without a copy.
+        np.take(grid.points, _levels(masks, out[rows].size), out=out[rows], mode="clip")
     return out
 
 
@@ -58,30 +58,12 @@ def _blocks(membership: Membership) -> Iterator[tuple[slice, Words]]:
 def _apply(patches: Sequence[Patch], masks: Words, groups: Words) -> None:
     moving = np.empty(masks.shape[1], dtype=np.uint64)
     at, member = list(masks), list(groups)  # indexing lists is several times faster than indexing arrays
+    both, differ, either = np.bitwise_and, np.bitwise_xor, np.bitwise_or
     for group, source, target in patches:
         here, there = at[source], at[target]
-        np.bitwise_and(here, member[group], moving)
-        np.bitwise_xor(here, moving, here)
-        np.bitwise_or(there, moving, there)
-
-
-def _rounded(values: Array, grid: Grid) -> Levels:
-    """`Grid.round`, several times faster where levels are evenly spaced: arithmetic, and a search only where rounding could err."""
-    between = grid.boundaries
-    if between.size < 2 or between.size > 254:
-        return grid.round(values)
-    step = (between[-1] - between[0]) / (between.size - 1)
-    if not step > 0 or np.abs(between - between[0] - step * np.arange(between.size)).max() > DOUBT * step / 2:
-        return grid.round(values)
-    with np.errstate(over="ignore"):
-        place = (values - between[0]) * (1 / step)
-    np.clip(place, -1, between.size, out=place)
-    near = np.rint(place)
-    doubtful = np.flatnonzero(np.abs(place - near) < DOUBT)
-    np.ceil(place, out=place)
-    level: Levels = np.maximum(place, 0, out=place).astype(np.uint8)
-    level[doubtful] = grid.round(values[doubtful])
-    return level
+        both(here, member[group], moving)
+        differ(here, moving, here)
+        either(there, moving, there)
 
 
 def _masks(level: Levels, levels: int, words: int) -> Words:
@@ -104,8 +86,8 @@ def _levels(masks: Words, rows: int) -> Levels:
         half = 1 << digit
         bit = np.bitwise_or.reduce(masks[half : 2 * half], axis=0)
         masks[:half] |= masks[half : 2 * half]  # the top digit is read: fold it away
-        ones = np.unpackbits(bit.view(np.uint8), count=rows, bitorder="little").astype(out.dtype, copy=False)
-        np.bitwise_or(out, np.left_shift(ones, digit, out=ones), out=out)
+        np.add(out, out, out=out)  # a shift of all digits; NumPy's shift of bytes is many times slower
+        out |= np.unpackbits(bit.view(np.uint8), count=rows, bitorder="little")
     return out
 
 

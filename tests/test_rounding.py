@@ -1,0 +1,56 @@
+"""Evenly spaced boundaries: arithmetic answers as a search does, at, beside and far from every boundary."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import multivalid as mv
+from multivalid.rounding import MOST, EvenBoundaries
+
+
+def hard(boundaries: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Values on boundaries, one and a few doubles away, in between, outside and infinite."""
+    step = boundaries[1] - boundaries[0]
+    near = [np.nextafter(boundaries, np.inf), np.nextafter(boundaries, -np.inf), boundaries * (1 + 1e-12), boundaries - step * 1e-6]
+    spread = rng.uniform(boundaries[0] - 3 * step, boundaries[-1] + 3 * step, 2000)
+    return np.concatenate([boundaries, *near, spread, [-np.inf, np.inf, -1e308, 1e308, np.nan, 0.0]])
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    lo=st.floats(-1e9, 1e9),
+    width=st.floats(1e-6, 1e9),
+    m=st.integers(3, MOST + 1),
+    kind=st.sampled_from([mv.Grid.uniform, mv.Grid.closed]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_arithmetic_agrees_with_a_search(lo, width, m, kind, seed):
+    if not lo < lo + width:
+        return
+    boundaries = kind(lo, lo + width, m).boundaries
+    even = EvenBoundaries.of(boundaries)
+    if even is None:  # too close together for doubles of this size to be even
+        assert boundaries.size < 2 or np.ptp(boundaries) < 1e-6 * np.abs(boundaries).max()
+        return
+    values = hard(boundaries, np.random.default_rng(seed))
+    np.testing.assert_array_equal(even.below(values), np.searchsorted(boundaries, values, side="left"))
+
+
+@pytest.mark.parametrize(
+    "boundaries",
+    [[0.0], [0.0, 1.0, 2.001], [0.0, 1.0, 2.0 + 1e-5], list(range(MOST + 1)), [-1e308, 0.0, 1e308], [0.0, 5e-324, 1e-323]],
+)
+def test_uneven_too_many_or_out_of_range_is_left_to_the_search(boundaries):
+    assert EvenBoundaries.of(np.array(boundaries)) is None
+
+
+@pytest.mark.parametrize("grid", [mv.Grid.uniform(-1, 1, 20), mv.Grid([0.0, 1.0, 5.0]), mv.Grid.uniform(0, 1, 999)], ids=repr)
+@pytest.mark.parametrize("shape", [(), (7,), (3000,), (50, 60), (0,)])
+def test_a_grid_rounds_arrays_of_any_shape_and_size(grid, shape):
+    values = np.random.default_rng(0).normal(size=shape)
+    levels = grid.round(values)
+    assert levels.dtype == np.intp
+    np.testing.assert_array_equal(levels, np.searchsorted(grid.boundaries, values, side="left"))
