@@ -63,7 +63,7 @@ class Piecewise:
         self.edges = np.unique(raw.breaks)
         self.bins = self.edges.size + 1
         self._identify, self._score = pieces.identify, pieces.score
-        self.width = self._identify.shape[2]
+        self.levels, self.width = self._identify.shape[1:]
         # A label in bin b lies at or below breakpoint r of level j exactly when b ≤ cut[r, j].
         self.cut = np.searchsorted(self.edges, raw.breaks)
 
@@ -86,15 +86,15 @@ class Piecewise:
         return np.concatenate([[0], self.cut[:, level] + 1, [self.bins]]), self._identify[:, level]
 
     def on_grid(self, sums: Array) -> tuple[Array, Array]:
-        if self._operator is not None:
-            both = self._operator @ sums.reshape(-1)
+        if self.operator is not None:
+            both = self.operator @ sums.reshape(-1)
             return both[: both.size // 2], both[both.size // 2 :]
         return self._on_grid(sums, self._identify), self._on_grid(sums, self._score)
 
     @cached_property
-    def _operator(self) -> Array | None:
+    def operator(self) -> Array | None:
         """V and S on the grid are linear in the sums: the matrix that does both, while it is small."""
-        levels = self._identify.shape[1]
+        levels = self.levels
         if 2 * levels * self.bins * self.width > LARGEST_OPERATOR:
             return None
         piece = (np.arange(self.bins)[:, None] > self.cut[:, None, :]).sum(axis=0)  # (bins, levels)

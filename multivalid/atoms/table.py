@@ -27,8 +27,9 @@ class AtomTable:
     ----------
     bits : (atoms, bytes) uint8
         Groups of each atom, packed; bit g is group g.
-    level : (atoms,)
-        Start level of each atom.
+    level, combination : (atoms,)
+        Start level of each atom, and the number of its combination of groups; atoms are sorted by level, then combination, so that an
+        update, which takes atoms of one level, reads memory in order.
     atom, bin : (entries,)
         Atom and label bin of each entry, sorted by atom, then bin; no pair twice.
     sums : (entries, K)
@@ -39,6 +40,7 @@ class AtomTable:
 
     bits: Bits
     level: Index
+    combination: Index
     atom: Index
     bin: Index
     sums: Array
@@ -72,15 +74,17 @@ class Patterned:
 
     bits: Bits
     level: Index
+    combination: Index
     row_atom: Index
 
     @classmethod
     def of(cls, by_row: Bits, level: Index) -> Patterned:
         """Bundle rows given as packed bits and levels."""
         code, bits = distinct(by_row)
-        levels = int(level.max()) + 1
-        key, row_atom = compress(code * levels + level, bits.shape[0] * levels)
-        return cls(bits[key // levels], key % levels, row_atom)
+        combinations, levels = bits.shape[0], int(level.max()) + 1
+        key, row_atom = compress(level * combinations + code, levels * combinations)
+        level, combination = np.divmod(key, combinations)
+        return cls(bits[combination], level, combination, row_atom)
 
 
 def totals(index: Index, values: Array, size: int) -> Array:
@@ -107,4 +111,4 @@ def _with_entries(patterned: Patterned, atom: Index, bin: Index, sums: Array, gr
     bins = int(bin.max()) + 1
     key, entry = compress(atom * bins + bin, patterned.level.size * bins)
     total = np.stack([totals(entry, column, key.size) for column in sums.T], axis=1)
-    return AtomTable(patterned.bits, patterned.level, key // bins, key % bins, total, groups)
+    return AtomTable(patterned.bits, patterned.level, patterned.combination, key // bins, key % bins, total, groups)

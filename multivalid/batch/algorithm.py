@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multivalid.batch.rules import Rule, violation
 from multivalid.batch.state import Patch as Patch
@@ -71,7 +72,7 @@ def run(state: State, rule: Rule, *, max_updates: int | None = None, progress: P
                     break
                 continue
             cell = state.cell(level, group)
-            trace.steepest = max(trace.steepest, _slopes(state, cell.identify)[0])
+            trace.steepest = max(trace.steepest, _steepest(state, cell.identify))
             to = rule.destination(cell, level)
             if to is None:
                 queue.block(level, group)
@@ -94,10 +95,10 @@ def run(state: State, rule: Rule, *, max_updates: int | None = None, progress: P
 
 
 def _update(state: State, queue: _Queue, trace: Trace, cell: Target, patch: Patch) -> None:
-    state.move(cell, patch.source, patch.target)
+    touched = state.move(cell, patch.source, patch.target)
     trace.patches.append(patch)
     trace.potential.append(trace.potential[-1] - cell.weight * float(cell.score[patch.source] - cell.score[patch.target]))
-    queue.changed([patch.source, patch.target])
+    queue.changed([patch.source, patch.target], touched)
 
 
 def _report(progress: Progress, state: State, trace: Trace) -> None:
@@ -130,17 +131,17 @@ class _Queue:
 
     def first(self) -> tuple[int, int]:
         """The most urgent cell; (-1, -1) when there is none."""
-        level = int(np.argmax(self.best))
-        return (level, int(np.argmax(self.priority[level]))) if self.best[level] >= 0 else (-1, -1)
+        level = int(self.best.argmax())
+        return (level, int(self.priority[level].argmax())) if self.best[level] >= 0 else (-1, -1)
 
     def block(self, level: int, group: int) -> None:
         self.blocked[level, group] = True
         self.priority[level, group] = -1.0
         self.best[level] = self.priority[level].max()
 
-    def changed(self, levels: list[int]) -> None:
-        """Cells of these levels hold other rows now: whatever blocked them is gone."""
-        self.blocked[levels] = False
+    def changed(self, levels: list[int], groups: NDArray[np.bool_]) -> None:
+        """Cells of these levels and groups hold other rows now: whatever blocked them is gone."""
+        self.blocked[levels] &= ~groups
         self._update(levels)
 
     def reset(self) -> bool:
@@ -149,10 +150,9 @@ class _Queue:
         return self.first()[0] >= 0 and not self.rule.satisfied(self.state.mass, self.state.identification)
 
 
-def _slopes(state: State, identify: Array) -> tuple[float, float]:
-    """The largest slope and the largest step of V between neighbouring levels."""
-    steps = identify[1:] - identify[:-1]
-    return (float((steps * state.steepness).max()), float(steps.max())) if steps.size else (0.0, 0.0)
+def _steepest(state: State, identify: Array) -> float:
+    """The largest slope of V between neighbouring levels."""
+    return float(((identify[1:] - identify[:-1]) * state.steepness).max()) if identify.size > 1 else 0.0
 
 
 def _blocked(state: State, rule: Rule, queue: _Queue) -> list[Blocked]:
@@ -161,6 +161,6 @@ def _blocked(state: State, rule: Rule, queue: _Queue) -> list[Blocked]:
     for level, group in np.argwhere(queue.blocked & (rule.priority(state.mass, state.identification) > 0)):
         cell = state.cell(int(level), int(group))
         if rule.destination(cell, int(level)) is None:
-            slope, jump = _slopes(state, cell.identify)
+            slope, jump = _steepest(state, cell.identify), float(np.diff(cell.identify).max(initial=0.0))
             found.append(Blocked(int(group), int(level), cell.weight, float(cell.identify[level]), slope, jump))
     return found

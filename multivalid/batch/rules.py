@@ -30,13 +30,18 @@ class Rule(Protocol):
 
 def violation(mass: Array, identification: Array) -> Array:
     """p·v² of each cell, 0 where it is empty."""
-    return np.divide(identification * identification, mass, out=np.zeros_like(mass), where=mass > 0)
+    return np.divide(identification * identification, mass, out=np.zeros(mass.shape), where=mass > 0)
 
 
 def nearest_minimum(values: Array, level: int, scale: float) -> int:
     """Index of the smallest value; among values equal up to rounding, the one nearest to `level`, then the lower."""
     ties = np.flatnonzero(values <= values.min() + 1e-12 * scale)
-    return int(ties[np.argmin(np.abs(ties - level))])
+    return int(ties[0] if ties.size == 1 else ties[np.argmin(np.abs(ties - level))])
+
+
+def spread_of(values: Array) -> float:
+    """Largest minus smallest value."""
+    return float(values.max() - values.min())
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class TheoremRule:
         return False  # the priorities say it all
 
     def destination(self, cell: Target, level: int) -> int | None:
-        spread = float(np.ptp(cell.score))
+        spread = spread_of(cell.score)
         to = nearest_minimum(cell.score, level, spread)
         # Rounding of sums must not make a drop of exactly least_drop look short of it.
         enough = cell.weight * (cell.score[level] - cell.score[to]) >= self.least_drop * (1 - 1e-9)
@@ -85,7 +90,7 @@ class PrintedRule:
     def destination(self, cell: Target, level: int) -> int | None:
         size = np.abs(cell.identify)
         ties = size <= size.min() + 1e-12 * size.max()
-        spread = float(np.ptp(cell.score))
+        spread = spread_of(cell.score)
         to = nearest_minimum(np.where(ties, cell.score, np.inf), level, spread)
         # A drop that rounding could have made does not count: a loop of such drops need not end.
         return to if to != level and cell.score[level] - cell.score[to] > 1e-12 * spread else None

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.atoms.response import Index, Response
+from multivalid.atoms.response import Index, Piecewise, Response
 from multivalid.atoms.table import AtomTable
 from multivalid.audit.cells import group_sums, tabulate
-from multivalid.batch.label_sums import label_sums
+from multivalid.batch.bundles import Bundles
+from multivalid.batch.label_sums import LabelSums, RunningSums, label_sums
 from multivalid.grid import Grid
 from multivalid.properties.base import Array
 
@@ -25,10 +26,10 @@ class Patch(NamedTuple):
 
 
 class Target(NamedTuple):
-    """V and S of one cell on the whole grid, the atoms in it, and the others of its level."""
+    """The atoms of one cell, which of its level's atoms they are, and V and S of the cell on the whole grid."""
 
     atoms: Index
-    others: Index
+    inside: NDArray[np.bool_]
     weight: float
     identify: Array
     score: Array
@@ -40,41 +41,59 @@ class State:
     def __init__(self, table: AtomTable, response: Response, grid: Grid, constant: float = 0.0) -> None:
         self.table, self.response, self.grid = table, response, grid
         self.constant = constant  # Σw·κ(y): what the atoms' sums leave out of the score
-        self.labels = label_sums(table, response)
         self.total = float(table.sums[:, 0].sum())
         self.steepness = 1 / np.diff(grid.points)
-        # Rows of weight zero move along with the others but make no cell: what they hold is nothing, exactly.
-        self.counts = (table.weight > 0).astype(np.float64)
         self._bytes = np.ascontiguousarray(table.bits.T)  # eight groups of all atoms side by side: a test reads one short line
         self.replay(())
 
     def replay(self, patches: Iterable[Patch]) -> None:
         """Put every atom where these patches lead it from its start level."""
-        self.level = self.table.level.copy()
+        self._level = self.table.level.copy()
         for group, source, target in patches:
-            self.level[(self.level == source) & self._in_group(slice(None), group)] = target
-        self._by_level = [np.flatnonzero(self.level == j) for j in range(len(self.grid))]
+            self._level[(self._level == source) & self._in_group(slice(None), group)] = target
+        self._by_level = [np.flatnonzero(self._level == j) for j in range(len(self.grid))]
+        self.weight = self.table.weight.copy()
+        # Rows of weight zero move along with the others but make no cell: what they hold is nothing, exactly.
+        self.counts = (self.weight > 0).astype(np.float64)
+        self._stand()
         self.refresh()
+
+    def _stand(self) -> None:
+        """Let atoms that meet move as one where many will, and their labels can be added up."""
+        table, response = self.table, self.response
+        self.bundles: Bundles | None = None
+        if isinstance(response, Piecewise) and RunningSums.fit(table, response):
+            self.bundles = Bundles.of(table, self._level, len(self.grid))
+        if self.bundles is None or not isinstance(response, Piecewise):
+            self.labels: LabelSums = label_sums(table, response)
+        else:
+            self.labels = RunningSums(table, response)
+
+    @property
+    def level(self) -> Index:
+        """Level of every atom of the table."""
+        return self._level if self.bundles is None else self.bundles.level_of_all(self._level)
 
     def _in_group(self, atoms: Index | slice, group: int) -> NDArray[np.bool_]:
         return np.asarray(self._bytes[group >> 3][atoms] & np.uint8(1 << (group & 7)) != 0)
 
     def refresh(self) -> None:
         """Recompute the table from the atoms, so that rounding of many updates never decides anything."""
-        sums = np.empty((len(self.table), 2))
-        sums[:, 0] = self.table.weight
+        identification = np.zeros(len(self.table))
         for j, atoms in enumerate(self._by_level):
-            sums[atoms, 1] = self.labels.identify(atoms, j)
-        sums = np.column_stack([self.counts, sums / self.total])
-        cells = tabulate(self.table.bits, self.level, sums, len(self.grid), self.table.groups)
-        self.atoms, self.mass, self.identification = np.ascontiguousarray(np.moveaxis(cells, 2, 0))
+            identification[atoms] = self.labels.identify(atoms, j)
+        sums = np.column_stack([self.counts, self.weight / self.total, identification / self.total])
+        standing = slice(None) if self.bundles is None else np.sort(np.concatenate(self._by_level))
+        cells = tabulate(self.table.bits[standing], self._level[standing], sums[standing], len(self.grid), self.table.groups)
+        self.cells = np.ascontiguousarray(np.moveaxis(cells, 2, 1))  # (levels, [atoms, mass, identification], groups)
+        self.mass, self.identification = self.cells[:, 1], self.cells[:, 2]
 
     def potential(self) -> float:
         """Mean score of the current predictions."""
         score = self.constant
         for j, atoms in enumerate(self._by_level):
             if atoms.size:
-                score += float(self.response.on_grid(self.labels.total(atoms))[1][j])
+                score += float(self.labels.on_grid(atoms)[1][j])
         return score / self.total
 
     def cell(self, level: int, group: int) -> Target:
@@ -82,26 +101,37 @@ class State:
         here = self._by_level[level]
         inside = self._in_group(here, group)
         atoms = here[inside]
-        sums = self.labels.total(atoms)
-        weight = float(sums[:, 0].sum())
-        identify, score = self.response.on_grid(sums)
-        return Target(atoms, here[~inside], weight / self.total, identify / weight, score / weight)
+        weight = float(self.weight.take(atoms).sum())
+        identify, score = self.labels.on_grid(atoms)
+        return Target(atoms, inside, weight / self.total, identify / weight, score / weight)
 
-    def move(self, cell: Target, level: int, to: int) -> None:
-        """Move the atoms of a cell; only two rows of the table change."""
+    def move(self, cell: Target, level: int, to: int) -> NDArray[np.bool_]:
+        """Move the atoms of a cell; only two lines of the table change, and there only these groups."""
         atoms = cell.atoms
         sums = np.empty((4, atoms.size))
-        sums[0], sums[1] = self.counts[atoms], self.table.weight[atoms]
+        sums[0], sums[1] = self.counts.take(atoms), self.weight.take(atoms)
         sums[2], sums[3] = self.labels.identify(atoms, level), self.labels.identify(atoms, to)
-        count, weight, left, come = group_sums(self.table.bits.take(atoms, axis=0), sums, self.table.groups)
-        for j, sign, share in ((level, -1.0, left), (to, 1.0, come)):
-            self.atoms[j] += sign * count
-            self.mass[j] += sign / self.total * weight
-            self.identification[j] += sign / self.total * share
-        # Subtraction leaves dust behind; a cell without atoms is empty, exactly.
-        empty = self.atoms[level] == 0
-        self.mass[level, empty] = self.identification[level, empty] = 0.0
-        self._by_level[level] = cell.others
-        # Kept sorted, so that later moves take atoms, and so add them up, in an order that depends on nothing but the data.
-        self._by_level[to] = np.sort(np.concatenate([self._by_level[to], atoms]), kind="stable")
-        self.level[atoms] = to
+        change = group_sums(self.table.bits.take(atoms, axis=0), sums, self.table.groups)
+        change[1:] /= self.total
+        left, come = self.cells[level], self.cells[to]
+        left -= change[:3]
+        left *= left[0] > 0  # subtraction leaves dust behind; a cell without atoms is empty, exactly
+        come[:2] += change[:2]
+        come[2] += change[3]
+        self._level[atoms] = to
+        stay = atoms if self.bundles is None else self._join(self.bundles, atoms, level, to)
+        self._by_level[level] = self._by_level[level][~cell.inside]
+        if stay.size:
+            # Kept sorted, so that later moves take atoms, and so add them up, in an order that depends on nothing but the data.
+            self._by_level[to] = np.sort(np.concatenate([self._by_level[to], stay]), kind="stable")
+        return np.asarray(change[0] > 0)
+
+    def _join(self, bundles: Bundles, atoms: Index, level: int, to: int) -> Index:
+        """Add atoms to those that stand for their combination of groups on the level they come to; the others stay themselves."""
+        stay, joining, others = bundles.move(atoms, level, to)
+        assert isinstance(self.labels, RunningSums)
+        if joining.size:
+            self.labels.join(joining, others)
+            self.weight[others] += self.weight[joining]
+            self.counts[others] += self.counts[joining]
+        return stay

@@ -43,7 +43,7 @@ class FirstSide:
     """V⁰: exact sums over label bins, as in the batch algorithm."""
 
     def __init__(self, table: AtomTable, response: Response, grid: Grid, width: int) -> None:
-        self.grid, self.width, self.response = grid, width, response
+        self.grid, self.width = grid, width
         self.labels = label_sums(table, response)
 
     def prepare(self, place: Index) -> None:
@@ -64,8 +64,7 @@ class FirstSide:
         return self.labels.identify(atoms, place // self.width)
 
     def on_grid(self, atoms: Index, place: int) -> tuple[Array, Array]:
-        sums = self.labels.total(atoms)
-        return self.response.on_grid(sums)
+        return self.labels.on_grid(atoms)
 
 
 class LabelRows:

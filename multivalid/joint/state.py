@@ -62,7 +62,7 @@ class JointState:
         atoms = here[inside]
         weight = float(self.table.weight[atoms].sum())
         identify, score = self.sides[side].on_grid(atoms, place)
-        return Target(atoms, here[~inside], weight / self.total, identify / weight, score / weight)
+        return Target(atoms, inside, weight / self.total, identify / weight, score / weight)
 
     def move(self, side: int, cell: Target, place: int, to: int) -> None:
         """Move the atoms of a cell; two rows of the table change."""
@@ -77,7 +77,7 @@ class JointState:
         # Subtraction leaves dust behind; a cell without atoms is empty, exactly.
         empty = self.atoms[place] == 0
         self.mass[place, empty] = self.identification[side, place, empty] = 0.0
-        self._here[place] = cell.others
+        self._here[place] = self._here[place][~cell.inside]
         # Kept sorted, so that later moves add atoms up in an order that depends on nothing but the data.
         self._here[to] = np.sort(np.concatenate([self._here[to], cell.atoms]))
         self.place[cell.atoms] = to

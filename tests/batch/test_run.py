@@ -73,15 +73,16 @@ class TestInterruption:
     def test_in_the_middle_of_a_move(self, monkeypatch: pytest.MonkeyPatch, before: bool) -> None:
         honest, calls = State.move, [0]
 
-        def move(self: State, cell: Any, level: int, to: int) -> None:
+        def move(self: State, cell: Any, level: int, to: int) -> Any:
             calls[0] += 1
             if calls[0] == 8 and before:
                 self.level[cell.atoms[:1]] = to  # half done
                 self.mass[to] += 1.0
                 raise KeyboardInterrupt
-            honest(self, cell, level, to)
+            touched = honest(self, cell, level, to)
             if calls[0] == 8:
                 raise KeyboardInterrupt
+            return touched
 
         monkeypatch.setattr(State, "move", move)
         fitted = long_run()
