@@ -124,7 +124,8 @@ class _Queue:
         self._update(slice(None))
 
     def _update(self, levels: slice | list[int]) -> None:
-        rows = self.rule.priority(self.state.mass[levels], self.state.identification[levels])
+        cells = self.state.cells[levels]
+        rows = self.rule.priority(cells[:, 1], cells[:, 2])
         rows[self.blocked[levels]] = -1.0
         self.priority[levels] = rows
         self.best[levels] = rows.max(axis=1)

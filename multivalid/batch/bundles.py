@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multivalid.atoms.table import AtomTable, Index
 
@@ -27,19 +28,16 @@ class Bundles:
         combinations = int(table.combination.max()) + 1
         return cls(table.combination, level, levels) if levels * combinations <= MOST_PLACES * len(table) else None
 
-    def move(self, atoms: Index, source: int, target: int) -> tuple[Index, Index, Index]:
-        """Atoms that stay themselves on the target level, atoms that join others there, and those others."""
+    def move(self, atoms: Index, source: int, target: int) -> tuple[Index, NDArray[np.bool_]]:
+        """The atom that stands where each of these comes to, and whether it was there before: if not, it is the atom itself."""
         combination = self.combination.take(atoms)
         there = self.standing[target].take(combination)
-        self.standing[source, combination] = -1
         joins = there >= 0
-        if joins.all():
-            stay, join, others = atoms[:0], atoms, there
-        else:
-            stay, join, others = atoms[~joins], atoms[joins], there[joins]
-            self.standing[target, self.combination.take(stay)] = stay
-        self.leader[join] = others
-        return stay, join, others
+        there = np.where(joins, there, atoms)
+        self.standing[source, combination] = -1
+        self.standing[target, combination] = there
+        self.leader[atoms] = there
+        return there, joins
 
     def level_of_all(self, level: Index) -> Index:
         """Level of every atom, from the levels of those that stand for others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,14 +13,29 @@ from multivalid.properties.base import Array
 LARGEST_DENSE = 1 << 28  # bytes
 
 
+class Answer(NamedTuple):
+    """Σw, and ΣwV and ΣwS at every level."""
+
+    weight: float
+    identify: Array
+    score: Array
+
+
+class Chosen(Protocol):
+    """The labels of chosen atoms."""
+
+    def identify(self, level: int) -> Array:
+        """ΣwV(γ_level, ·) of each atom."""
+
+    def on_grid(self) -> Answer:
+        """All these atoms together."""
+
+
 class LabelSums(Protocol):
-    """What an update asks of the labels of the atoms it moves."""
+    """Where the labels of the atoms are."""
 
-    def identify(self, atoms: Index, level: int) -> Array:
-        """ΣwV(γ_level, ·) of each of these atoms."""
-
-    def on_grid(self, atoms: Index) -> tuple[Array, Array]:
-        """ΣwV and ΣwS over all these atoms together, at every level."""
+    def of(self, atoms: Index) -> Chosen:
+        """The labels of these atoms."""
 
 
 def label_sums(table: AtomTable, response: Response) -> LabelSums:
@@ -37,32 +52,39 @@ class RunningSums:
         running = np.zeros((len(table), response.bins, response.width))
         running[table.atom, table.bin] = table.sums
         np.cumsum(running, axis=1, out=running)
-        self.shape = response.bins, response.width
         self.running = running.reshape(len(table), -1)
         self.response = response
-        self._operator = None if response.operator is None else _of_running(response.operator, response.width)
-        self._looks = [_looks(*response.marks(level)) for level in range(response.levels)]
+        self.operator = None if response.operator is None else _of_running(response.operator, response.width)
+        self.looks = [_looks(*response.marks(level)) for level in range(response.levels)]
 
     @staticmethod
     def fit(table: AtomTable, response: Piecewise) -> bool:
         """Whether they take at most a quarter of a gigabyte."""
         return bool(len(table) * response.bins * response.width * 8 <= LARGEST_DENSE)
 
-    def identify(self, atoms: Index, level: int) -> Array:
-        columns, coefficients = self._looks[level]
-        return np.asarray(self.running[atoms[:, None], columns] @ coefficients)
+    def of(self, atoms: Index) -> ChosenRunning:
+        return ChosenRunning(self, self.running.take(atoms, axis=0))
 
-    def on_grid(self, atoms: Index) -> tuple[Array, Array]:
-        running = np.ones(atoms.size) @ self.running.take(atoms, axis=0)
-        if self._operator is not None:
-            both = self._operator @ running
-            return both[: both.size // 2], both[both.size // 2 :]
-        running = running.reshape(self.shape)
-        return self.response.on_grid(np.diff(running, axis=0, prepend=0.0))
 
-    def join(self, atoms: Index, others: Index) -> None:
-        """Add the labels of atoms to those of others, no one of them twice."""
-        self.running[others] += self.running[atoms]
+class ChosenRunning:
+    """One line of running sums for each chosen atom."""
+
+    def __init__(self, labels: RunningSums, running: Array) -> None:
+        self.labels, self.running = labels, running
+
+    def identify(self, level: int) -> Array:
+        columns, coefficients = self.labels.looks[level]
+        return np.asarray(self.running.take(columns, axis=1) @ coefficients)
+
+    def on_grid(self) -> Answer:
+        operator, response = self.labels.operator, self.labels.response
+        running = np.ones(self.running.shape[0]) @ self.running
+        weight = float(running[-response.width])  # the first moment, up to the last bin
+        if operator is not None:
+            both = operator @ running
+            return Answer(weight, both[: response.levels], both[response.levels :])
+        sums = np.diff(running.reshape(response.bins, response.width), axis=0, prepend=0.0)
+        return Answer(weight, *response.on_grid(sums))
 
 
 def _looks(marks: Index, coefficients: Array) -> tuple[Index, Array]:
@@ -90,21 +112,28 @@ class EntrySums:
         self.table, self.response = table, response
         self.single = len(table) == table.atom.size  # one entry per atom: no gathering needed
 
-    def identify(self, atoms: Index, level: int) -> Array:
-        entries, owner = self._entries(atoms)
-        values = self.response.identify(self.table.bin[entries], self.table.sums[entries], level)
-        return values if self.single else totals(owner, values, atoms.size)
-
-    def on_grid(self, atoms: Index) -> tuple[Array, Array]:
-        entries, _ = self._entries(atoms)
-        bins, sums = self.table.bin[entries], self.table.sums[entries]
-        return self.response.on_grid(np.stack([totals(bins, column, self.response.bins) for column in sums.T], axis=1))
+    def of(self, atoms: Index) -> ChosenEntries:
+        entries, owner = (atoms, None) if self.single else self._entries(atoms)
+        return ChosenEntries(self.response, self.table.bin[entries], self.table.sums[entries], owner, atoms.size)
 
     def _entries(self, atoms: Index) -> tuple[Index, Index]:
         """Entries of these atoms, and for each the position of its atom in `atoms`."""
-        if self.single:
-            return atoms, atoms
         start = self.table.offset[atoms]
         size = self.table.offset[atoms + 1] - start
         owner = np.repeat(np.arange(atoms.size), size)
         return np.arange(owner.size) + np.repeat(start - (np.cumsum(size) - size), size), owner
+
+
+class ChosenEntries:
+    """Entries of chosen atoms, each with the position of its atom (none where every atom has just one)."""
+
+    def __init__(self, response: Response, bins: Index, sums: Array, owner: Index | None, size: int) -> None:
+        self.response, self.bins, self.sums, self.owner, self.size = response, bins, sums, owner, size
+
+    def identify(self, level: int) -> Array:
+        values = self.response.identify(self.bins, self.sums, level)
+        return values if self.owner is None else totals(self.owner, values, self.size)
+
+    def on_grid(self) -> Answer:
+        by_bin = np.stack([totals(self.bins, column, self.response.bins) for column in self.sums.T], axis=1)
+        return Answer(float(by_bin[:, 0].sum()), *self.response.on_grid(by_bin))

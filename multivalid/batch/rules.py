@@ -11,8 +11,20 @@ from typing import Protocol
 
 import numpy as np
 
-from multivalid.batch.state import Target
 from multivalid.properties.base import Array
+
+
+class Candidate(Protocol):
+    """A cell that may move: its share of the weight, and its mean V and S at every level."""
+
+    @property
+    def weight(self) -> float: ...
+
+    @property
+    def identify(self) -> Array: ...
+
+    @property
+    def score(self) -> Array: ...
 
 
 class Rule(Protocol):
@@ -24,7 +36,7 @@ class Rule(Protocol):
     def satisfied(self, mass: Array, identification: Array) -> bool:
         """Whether the whole table already meets the goal."""
 
-    def destination(self, cell: Target, level: int) -> int | None:
+    def destination(self, cell: Candidate, level: int) -> int | None:
         """Level to move to; None when no level is better."""
 
 
@@ -63,12 +75,13 @@ class TheoremRule:
     def satisfied(self, mass: Array, identification: Array) -> bool:
         return False  # the priorities say it all
 
-    def destination(self, cell: Target, level: int) -> int | None:
-        spread = spread_of(cell.score)
-        to = nearest_minimum(cell.score, level, spread)
+    def destination(self, cell: Candidate, level: int) -> int | None:
         # Rounding of sums must not make a drop of exactly least_drop look short of it.
-        enough = cell.weight * (cell.score[level] - cell.score[to]) >= self.least_drop * (1 - 1e-9)
-        return to if to != level and enough else None
+        least = self.least_drop * (1 - 1e-9)
+        if cell.weight * (cell.score[level] - cell.score.min()) < least:
+            return None
+        to = nearest_minimum(cell.score, level, spread_of(cell.score))
+        return to if to != level and cell.weight * (cell.score[level] - cell.score[to]) >= least else None
 
 
 @dataclass(frozen=True)
@@ -87,7 +100,7 @@ class PrintedRule:
     def satisfied(self, mass: Array, identification: Array) -> bool:
         return bool(violation(mass, identification).sum(axis=0).max() <= self.alpha)
 
-    def destination(self, cell: Target, level: int) -> int | None:
+    def destination(self, cell: Candidate, level: int) -> int | None:
         size = np.abs(cell.identify)
         ties = size <= size.min() + 1e-12 * size.max()
         spread = spread_of(cell.score)

@@ -12,7 +12,7 @@ from multivalid.atoms.response import Index, Piecewise, Response
 from multivalid.atoms.table import AtomTable
 from multivalid.audit.cells import group_sums, tabulate
 from multivalid.batch.bundles import Bundles
-from multivalid.batch.label_sums import LabelSums, RunningSums, label_sums
+from multivalid.batch.label_sums import Chosen, ChosenRunning, LabelSums, RunningSums, label_sums
 from multivalid.grid import Grid
 from multivalid.properties.base import Array
 
@@ -26,10 +26,11 @@ class Patch(NamedTuple):
 
 
 class Target(NamedTuple):
-    """The atoms of one cell, which of its level's atoms they are, and V and S of the cell on the whole grid."""
+    """The atoms of one cell, which of its level's atoms they are, their labels, and V and S of the cell on the whole grid."""
 
     atoms: Index
     inside: NDArray[np.bool_]
+    labels: Chosen
     weight: float
     identify: Array
     score: Array
@@ -81,7 +82,7 @@ class State:
         """Recompute the table from the atoms, so that rounding of many updates never decides anything."""
         identification = np.zeros(len(self.table))
         for j, atoms in enumerate(self._by_level):
-            identification[atoms] = self.labels.identify(atoms, j)
+            identification[atoms] = self.labels.of(atoms).identify(j)
         sums = np.column_stack([self.counts, self.weight / self.total, identification / self.total])
         standing = slice(None) if self.bundles is None else np.sort(np.concatenate(self._by_level))
         cells = tabulate(self.table.bits[standing], self._level[standing], sums[standing], len(self.grid), self.table.groups)
@@ -93,7 +94,7 @@ class State:
         score = self.constant
         for j, atoms in enumerate(self._by_level):
             if atoms.size:
-                score += float(self.labels.on_grid(atoms)[1][j])
+                score += float(self.labels.of(atoms).on_grid().score[j])
         return score / self.total
 
     def cell(self, level: int, group: int) -> Target:
@@ -101,16 +102,16 @@ class State:
         here = self._by_level[level]
         inside = self._in_group(here, group)
         atoms = here[inside]
-        weight = float(self.weight.take(atoms).sum())
-        identify, score = self.labels.on_grid(atoms)
-        return Target(atoms, inside, weight / self.total, identify / weight, score / weight)
+        labels = self.labels.of(atoms)
+        weight, identify, score = labels.on_grid()
+        return Target(atoms, inside, labels, weight / self.total, identify / weight, score / weight)
 
     def move(self, cell: Target, level: int, to: int) -> NDArray[np.bool_]:
         """Move the atoms of a cell; only two lines of the table change, and there only these groups."""
         atoms = cell.atoms
         sums = np.empty((4, atoms.size))
         sums[0], sums[1] = self.counts.take(atoms), self.weight.take(atoms)
-        sums[2], sums[3] = self.labels.identify(atoms, level), self.labels.identify(atoms, to)
+        sums[2], sums[3] = cell.labels.identify(level), cell.labels.identify(to)
         change = group_sums(self.table.bits.take(atoms, axis=0), sums, self.table.groups)
         change[1:] /= self.total
         left, come = self.cells[level], self.cells[to]
@@ -119,19 +120,22 @@ class State:
         come[:2] += change[:2]
         come[2] += change[3]
         self._level[atoms] = to
-        stay = atoms if self.bundles is None else self._join(self.bundles, atoms, level, to)
+        stay = atoms if self.bundles is None else self._join(self.bundles, cell, level, to)
         self._by_level[level] = self._by_level[level][~cell.inside]
         if stay.size:
             # Kept sorted, so that later moves take atoms, and so add them up, in an order that depends on nothing but the data.
             self._by_level[to] = np.sort(np.concatenate([self._by_level[to], stay]), kind="stable")
         return np.asarray(change[0] > 0)
 
-    def _join(self, bundles: Bundles, atoms: Index, level: int, to: int) -> Index:
+    def _join(self, bundles: Bundles, cell: Target, level: int, to: int) -> Index:
         """Add atoms to those that stand for their combination of groups on the level they come to; the others stay themselves."""
-        stay, joining, others = bundles.move(atoms, level, to)
         assert isinstance(self.labels, RunningSums)
-        if joining.size:
-            self.labels.join(joining, others)
-            self.weight[others] += self.weight[joining]
-            self.counts[others] += self.counts[joining]
+        assert isinstance(cell.labels, ChosenRunning)
+        there, joins = bundles.move(cell.atoms, level, to)
+        stay, joining, others, running = cell.atoms[~joins], cell.atoms, there, cell.labels.running
+        if stay.size:
+            joining, others, running = joining[joins], others[joins], running[joins]
+        self.labels.running[others] += running
+        self.weight[others] += self.weight[joining]
+        self.counts[others] += self.counts[joining]
         return stay

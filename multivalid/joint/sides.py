@@ -57,14 +57,15 @@ class FirstSide:
         for j in range(len(self.grid)):
             atoms = order[cuts[j] : cuts[j + 1]]
             if atoms.size:
-                out[atoms] = self.labels.identify(atoms, j)
+                out[atoms] = self.labels.of(atoms).identify(j)
         return out
 
     def identify(self, atoms: Index, place: int) -> Array:
-        return self.labels.identify(atoms, place // self.width)
+        return self.labels.of(atoms).identify(place // self.width)
 
     def on_grid(self, atoms: Index, place: int) -> tuple[Array, Array]:
-        return self.labels.on_grid(atoms)
+        answer = self.labels.of(atoms).on_grid()
+        return answer.identify, answer.score
 
 
 class LabelRows:

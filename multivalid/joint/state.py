@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from multivalid.atoms.table import AtomTable
 from multivalid.audit.cells import tabulate
-from multivalid.batch.state import Target
 from multivalid.groups.membership import unpack
 from multivalid.joint.sides import Index, Side
+from multivalid.properties.base import Array
+
+
+class JointCell(NamedTuple):
+    """The atoms of one cell, which of those at its place they are, and the cell's V and S on one side's grid."""
+
+    atoms: Index
+    inside: NDArray[np.bool_]
+    weight: float
+    identify: Array
+    score: Array
 
 
 class JointState:
@@ -55,16 +68,16 @@ class JointState:
         """The place after one side moves to `level`."""
         return level * self.width + place % self.width if side == 0 else place // self.width * self.width + level
 
-    def cell(self, side: int, place: int, group: int) -> Target:
+    def cell(self, side: int, place: int, group: int) -> JointCell:
         """The atoms of one cell, with this side's mean V and mean S at every level of its grid."""
         here = self._here[place]
         inside = (self.table.bits[here, group >> 3] >> (group & 7)) & 1 == 1
         atoms = here[inside]
         weight = float(self.table.weight[atoms].sum())
         identify, score = self.sides[side].on_grid(atoms, place)
-        return Target(atoms, inside, weight / self.total, identify / weight, score / weight)
+        return JointCell(atoms, inside, weight / self.total, identify / weight, score / weight)
 
-    def move(self, side: int, cell: Target, place: int, to: int) -> None:
+    def move(self, side: int, cell: JointCell, place: int, to: int) -> None:
         """Move the atoms of a cell; two rows of the table change."""
         bits = unpack(self.table.bits[cell.atoms], self.table.groups)
         before, after = (self.sides[side].identify(cell.atoms, at) for at in (place, to))
