@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import multivalid as mv
 from multivalid.atoms.response import response
 from multivalid.atoms.table import build
-from multivalid.batch import label_sums
+from multivalid.batch import bundles, label_sums
 from multivalid.batch.algorithm import run
 from multivalid.batch.rules import PrintedRule, TheoremRule
 from multivalid.batch.state import State
@@ -55,8 +56,10 @@ def compare(data: Problem, prop: Any, grid: mv.Grid, rule: str, **numbers: float
     return len(slow.patches)
 
 
-@pytest.fixture(params=["running sums", "entries"])
+@pytest.fixture(params=["atoms that meet move as one", "running sums", "entries"])
 def layout(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    meeting = request.param == "atoms that meet move as one"
+    monkeypatch.setattr(bundles, "MOST_PLACES", math.inf if meeting else 0)
     if request.param == "entries":
         monkeypatch.setattr(label_sums, "LARGEST_DENSE", 0)
 
@@ -95,3 +98,35 @@ def test_a_whole_weight_is_repetition() -> None:
     assert weighted.patches == repeated.patches
     assert weighted.certificate.error == pytest.approx(repeated.certificate.error, rel=1e-9)
     assert weighted.certificate.alpha == repeated.certificate.alpha
+
+
+class TestMeeting:
+    """Many atoms of few combinations on few levels: nearly every move makes some of them meet."""
+
+    @staticmethod
+    def fit(name: str, places: float, monkeypatch: pytest.MonkeyPatch) -> tuple[State, Any]:
+        monkeypatch.setattr(bundles, "MOST_PLACES", places)
+        rng = np.random.default_rng(5)
+        rows = 8000
+        masks = np.column_stack([np.ones(rows, dtype=bool), rng.random((rows, 4)) < 0.5])
+        f, w = rng.random(rows), rng.integers(0, 3, rows).astype(float)
+        y = np.round(np.clip(0.1 + 0.5 * f + masks[:, 1:] @ [0.3, -0.2, 0.1, 0.2] * f + rng.normal(0, 0.2, rows), 0.05, 1), 2)
+        prop = PROPERTIES[name]
+        grid = grid_for(prop, 30)
+        state, _ = state_of(Problem(y, f, w, masks), prop, grid)
+        return state, run(state, TheoremRule(threshold=1e-6, reach=0.001, least_drop=1e-8), max_updates=200)
+
+    @pytest.mark.parametrize("name", PROPERTIES)
+    def test_the_same_moves_levels_and_table(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        (one, met), (other, apart) = (self.fit(name, places, monkeypatch) for places in (4, 0))
+        # Two groups may hold the same rows of a level: rounding then picks one of them, and the rows that move are the same.
+        assert [patch[1:] for patch in met.patches] == [patch[1:] for patch in apart.patches]
+        assert len(met.patches) > 20
+        np.testing.assert_array_equal(one.level, other.level)
+        np.testing.assert_allclose(one.cells, other.cells, atol=1e-12)
+        assert one.potential() == pytest.approx(other.potential(), rel=1e-12)
+
+    def test_atoms_did_meet(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        state, _ = self.fit("mean", 4, monkeypatch)
+        assert state.bundles is not None
+        assert np.count_nonzero(state.bundles.leader != np.arange(len(state.table))) > len(state.table) / 4
