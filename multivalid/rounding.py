@@ -50,12 +50,10 @@ class EvenBoundaries:
                 place = part - self.origin
                 place *= self.scale
                 np.clip(place, least, most, out=place)
-                halves = place.astype(np.int32).view(np.uint16).reshape(-1, 2)
-                rest, index = halves[:, _LOW], halves[:, 1 - _LOW]
-                codes[:] = index
-                doubtful = np.flatnonzero(rest + np.uint16(1) <= 1)
+                units = place.astype(np.int32)
+                codes[:] = units >> 16
+                units += 1
+                units &= UNIT - 2
+                doubtful = np.flatnonzero(units == 0)
                 codes[doubtful] = np.searchsorted(self.boundaries, part[doubtful], side="left")
         return out
-
-
-_LOW = 0 if np.little_endian else 1

@@ -13,7 +13,8 @@ from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
 from multivalid.properties.base import Array
 
-BLOCK = 1 << 18  # rows at a time: enough for calls to cost little, few enough for the masks of all levels to stay in cache
+BLOCK = 1 << 19  # rows at a time: enough for calls to cost little, few enough for the masks of all levels to stay in cache
+CHUNK = 1 << 15  # values at a time where levels become values
 Words = NDArray[np.uint64]
 Levels = NDArray[np.integer[Any]]
 
@@ -42,8 +43,7 @@ def predict(patches: Sequence[Patch], predictions: Array, grid: Grid, membership
     for rows, groups in _blocks(membership):
         masks = _masks(grid.codes(predictions[rows]), len(grid), groups.shape[1])
         _apply(patches, masks, groups)
-        # Levels are within the grid, so clipping never acts: it lets NumPy write to its place without a copy.
-        np.take(grid.points, _levels(masks, out[rows].size), out=out[rows], mode="clip")
+        _look_up(grid.points, _levels(masks, out[rows].size), out[rows])
     return out
 
 
@@ -68,27 +68,41 @@ def _apply(patches: Sequence[Patch], masks: Words, groups: Words) -> None:
 
 def _masks(level: Levels, levels: int, words: int) -> Words:
     """One bit mask per level, decoded from the binary digits of the levels (log₂ as many passes as levels)."""
-    masks = np.empty((1 << _digits(levels), words), dtype=np.uint64)
+    masks = np.empty((levels, words), dtype=np.uint64)
     masks[0] = ~np.uint64(0)
     for digit in range(_digits(levels)):
         bit = _packed(level & level.dtype.type(1 << digit), words)
-        half = 1 << digit
-        np.bitwise_and(masks[:half], bit, out=masks[half : 2 * half])
-        masks[:half] ^= masks[half : 2 * half]
+        lower, upper = _halves(masks, digit)
+        np.bitwise_and(lower, bit, out=upper)
+        lower ^= upper
     return masks
 
 
 def _levels(masks: Words, rows: int) -> Levels:
     """Level of each row, put together from its binary digits; the masks are used up."""
-    digits = masks.shape[0].bit_length() - 1
+    digits = _digits(masks.shape[0])
     out: Levels = np.zeros(rows, dtype=np.uint8 if digits <= 8 else np.intp)
     for digit in reversed(range(digits)):
-        half = 1 << digit
-        bit = np.bitwise_or.reduce(masks[half : 2 * half], axis=0)
-        masks[:half] |= masks[half : 2 * half]  # the top digit is read: fold it away
+        lower, upper = _halves(masks, digit)
+        bit = np.bitwise_or.reduce(upper, axis=0)
+        lower |= upper  # the top digit is read: fold it away
         np.add(out, out, out=out)  # a shift of all digits; NumPy's shift of bytes is many times slower
         out |= np.unpackbits(bit.view(np.uint8), count=rows, bitorder="little")
     return out
+
+
+def _look_up(points: Array, level: Levels, out: Array) -> None:
+    for start in range(0, level.size, CHUNK):
+        part = slice(start, start + CHUNK)
+        # Levels are within the grid, so clipping never acts: it lets NumPy write to its place without a copy.
+        np.take(points, level[part], out=out[part], mode="clip")
+
+
+def _halves(masks: Words, digit: int) -> tuple[Words, Words]:
+    """The levels below 2^(digit + 1) that have this digit, and the same ones without it."""
+    half = 1 << digit
+    upper = masks[half : 2 * half]
+    return masks[: upper.shape[0]], upper
 
 
 def _digits(levels: int) -> int:
