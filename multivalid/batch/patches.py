@@ -30,8 +30,9 @@ def replay(patches: Sequence[Patch], level: NDArray[np.intp], levels: int, membe
     array([0, 1, 1])
     """
     out = np.empty(level.size, dtype=np.intp)
+    room = _room(levels, membership)
     for rows, groups in _blocks(membership):
-        masks = _masks(level[rows], levels, groups.shape[1])
+        masks = _masks(level[rows], room[:, : groups.shape[1]])
         _apply(patches, masks, groups)
         out[rows] = _levels(masks, out[rows].size)
     return out
@@ -40,8 +41,9 @@ def replay(patches: Sequence[Patch], level: NDArray[np.intp], levels: int, membe
 def predict(patches: Sequence[Patch], predictions: Array, grid: Grid, membership: Membership) -> Array:
     """Predictions rounded to the grid, after all patches."""
     out = np.empty(predictions.size)
+    room = _room(len(grid), membership)
     for rows, groups in _blocks(membership):
-        masks = _masks(grid.codes(predictions[rows]), len(grid), groups.shape[1])
+        masks = _masks(grid.codes(predictions[rows]), room[:, : groups.shape[1]])
         _apply(patches, masks, groups)
         _look_up(grid.points, _levels(masks, out[rows].size), out[rows])
     return out
@@ -60,18 +62,24 @@ def _apply(patches: Sequence[Patch], masks: Words, groups: Words) -> None:
     at, member = list(masks), list(groups)  # indexing lists is several times faster than indexing arrays
     both, differ, either = np.bitwise_and, np.bitwise_xor, np.bitwise_or
     for group, source, target in patches:
+        if source == target:
+            continue
         here, there = at[source], at[target]
         both(here, member[group], moving)
         differ(here, moving, here)
         either(there, moving, there)
 
 
-def _masks(level: Levels, levels: int, words: int) -> Words:
+def _room(levels: int, membership: Membership) -> Words:
+    """Memory for the masks of one block, used again for the next."""
+    return np.empty((levels, (min(BLOCK, membership.rows) + 63) // 64), dtype=np.uint64)
+
+
+def _masks(level: Levels, masks: Words) -> Words:
     """One bit mask per level, decoded from the binary digits of the levels (log₂ as many passes as levels)."""
-    masks = np.empty((levels, words), dtype=np.uint64)
     masks[0] = ~np.uint64(0)
-    for digit in range(_digits(levels)):
-        bit = _packed(level & level.dtype.type(1 << digit), words)
+    for digit in range(_digits(masks.shape[0])):
+        bit = _packed(level & level.dtype.type(1 << digit), masks.shape[1])
         lower, upper = _halves(masks, digit)
         np.bitwise_and(lower, bit, out=upper)
         lower ^= upper
