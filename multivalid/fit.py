@@ -21,7 +21,6 @@ from multivalid.calibration import Calibration
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.remote import lazy_frame
-from multivalid.joint.fit import fit_pair
 from multivalid.practical import fit as practical
 from multivalid.practical import lazy as practical_lazy
 from multivalid.properties import Pair, Property
@@ -123,6 +122,8 @@ def multicalibrate(
     # The products are small: threads would spin more than they compute.
     with threadpool_limits(1, user_api="blas"):
         if isinstance(prop, Pair):
+            from multivalid.joint.fit import fit_pair  # a third of the library, which single properties need not wait for
+
             return fit_pair(
                 fitting, held, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz, max_updates=max_updates,
                 progress=report, random_state=random_state,

@@ -16,7 +16,6 @@ from multivalid.atoms.lazy import lazy_rows
 from multivalid.atoms.select import Rows
 from multivalid.audit import inference, measures
 from multivalid.audit.cells import tabulate
-from multivalid.audit.pair import audit_pair_rows
 from multivalid.audit.solve import cell_values, from_moments, group_values
 from multivalid.audit.statistics import CellStatistics
 from multivalid.audit.text import verdict_line, worst_table
@@ -238,6 +237,8 @@ def audit(
     if isinstance(prop, Pair):
         if frame is not None:
             raise InputError("data is a lazy frame, but pairs are audited in memory; collect the columns first.")
+        from multivalid.audit.pair import audit_pair_rows
+
         gathered = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=2)
         return audit_pair_rows(gathered, prop, grid)
     if frame is not None:
