@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from multivalid.audit.pair import PairAudit
     from multivalid.batch.certificate import Certificate
     from multivalid.batch.theorem import recalibrate
-    from multivalid.calibration import Calibration, load
+    from multivalid.calibration import Calibration
     from multivalid.errors import MultivalidError
     from multivalid.fit import multicalibrate
     from multivalid.grid import Grid
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from multivalid.joint.calibration import JointCalibration
     from multivalid.joint.certificate import JointCertificate
     from multivalid.joint.score import joint_score
+    from multivalid.loading import load
     from multivalid.online import OnlineMulticalibrator
     from multivalid.properties import (
         BayesPair,
@@ -168,7 +169,7 @@ _HOMES = {
     "audit.pair": ["PairAudit"],
     "batch.certificate": ["Certificate"],
     "batch.theorem": ["recalibrate"],
-    "calibration": ["Calibration", "load"],
+    "calibration": ["Calibration"],
     "errors": ["MultivalidError"],
     "estimators": ["estimators"],
     "fit": ["multicalibrate"],
@@ -181,6 +182,7 @@ _HOMES = {
     "joint.calibration": ["JointCalibration"],
     "joint.certificate": ["JointCertificate"],
     "joint.score": ["joint_score"],
+    "loading": ["load"],
     "online": ["OnlineMulticalibrator", "online"],
     "properties": ["properties"],
     "scope.certificate": ["Counterexample"],

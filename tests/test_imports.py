@@ -39,6 +39,12 @@ def test_an_audit_of_arrays_loads_neither_frame_libraries_nor_what_corrects():
     assert "multivalid.audit.audit" in loaded
 
 
+def test_correcting_one_property_does_not_load_pairs():
+    loaded = after("import multivalid as mv; mv.multicalibrate([0, 1, 1], [0.2, 0.7, 0.7], groups=[], mode='theorem', m=4)")
+    assert loaded.isdisjoint(["multivalid.joint.theorem", "multivalid.audit.pair", "multivalid.online", "multivalid.estimators"])
+    assert "multivalid.batch.theorem" in loaded
+
+
 @pytest.mark.parametrize("module", [mv, importlib.import_module("multivalid.scope")])
 def test_late_names_are_those_that_type_checkers_see(module):
     blocks = [node for node in ast.parse(Path(module.__file__).read_text(encoding="utf-8")).body if isinstance(node, ast.If)]

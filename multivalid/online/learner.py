@@ -225,7 +225,7 @@ class OnlineMulticalibrator:
 
     # ---- keeping ---------------------------------------------------------------------------------------------------------
     def save(self, path: str | Path) -> None:
-        """Write the whole state as JSON; `multivalid.online.load` goes on exactly where this learner stands."""
+        """Write the whole state as JSON; `multivalid.load` goes on exactly where this learner stands."""
         from multivalid.online.state import save
 
         save(self, path)
