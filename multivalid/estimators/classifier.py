@@ -59,29 +59,6 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
     array([ True, False])
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        groups: Any = None,
-        property: Any = "mean",
-        cv: Any = None,
-        mode: str = "practical",
-        m: int | None = None,
-        alpha: float | None = None,
-        lipschitz: float | None = None,
-        max_updates: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.groups = groups
-        self.property = property
-        self.cv = cv
-        self.mode = mode
-        self.m = m
-        self.alpha = alpha
-        self.lipschitz = lipschitz
-        self.max_updates = max_updates
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticalibratedClassifier:
         """Fit the model and its calibrations; `sample_weight` counts in both."""
         if parse(self.property) != Mean():

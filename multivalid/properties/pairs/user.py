@@ -96,19 +96,19 @@ def from_identification(
     (0.5, 0.5)
     """
     made = IdentifiedPair(
-        _property(first), _callable(identification, "identification"), _ends(range), _ends(labels, "labels"), score, lipschitz,
-        conditional_lipschitz, name or name_of(identification),
+        _property(first), _callable(identification, "identification"), _ends(range), conditional_lipschitz,
+        name or name_of(identification), _ends(labels, "labels"), score, lipschitz,
     )  # fmt: skip
     _check_monotone(made)
     return made
 
 
 @dataclass(frozen=True, repr=False)
-class TargetPair(Pair):
-    """The pair that `from_target` builds."""
+class UserPair(Pair):
+    """What the two kinds share: Γ⁰, the function given, where its zero lies, its slope in γ⁰, and a name."""
 
     prop: Property
-    body: Callable[[Any, Any], Any]
+    body: Callable[..., Any]
     hull: Interval
     slope: float | None
     name: str
@@ -123,6 +123,11 @@ class TargetPair(Pair):
     @property
     def names(self) -> tuple[str, str]:
         return self.prop.spec or repr(self.prop), self.name
+
+
+@dataclass(frozen=True, repr=False)
+class TargetPair(UserPair):
+    """The pair that `from_target` builds."""
 
     def target(self, first: ArrayLike, label: ArrayLike) -> Array:
         return checked(self.body, "target", *broadcast(first, label))
@@ -133,28 +138,12 @@ class TargetPair(Pair):
 
 
 @dataclass(frozen=True, repr=False)
-class IdentifiedPair(Pair):
+class IdentifiedPair(UserPair):
     """The pair that `from_identification` builds."""
 
-    prop: Property
-    body: Callable[[Any, Any, Any], Any]
-    hull: Interval
     labels: Interval
     given_score: Callable[[Any, Any, Any], Any] | None
     lipschitz: float | None
-    slope: float | None
-    name: str
-
-    def __repr__(self) -> str:
-        return f"<pair {self.prop!r} and {self.name!r}>"
-
-    @property
-    def first(self) -> Property:
-        return self.prop
-
-    @property
-    def names(self) -> tuple[str, str]:
-        return self.prop.spec or repr(self.prop), self.name
 
     @property
     def has_target(self) -> bool:
