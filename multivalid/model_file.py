@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from multivalid.errors import InputError, ModelFileError
 from multivalid.groups.family import FittedGroups
+from multivalid.properties.pairs import Pair
 from multivalid.properties.parse import Target, parse_any, spec_of
 
 VERSION = 1
@@ -34,9 +35,10 @@ def described(kind: str, property: Target, groups: FittedGroups, predictor: Writ
     """A fitted model as plain data."""
     spec = spec_of(property)
     if spec is None:
+        word, name = ("pair", "pair") if isinstance(property, Pair) else ("property", "prop")
         raise InputError(
             f"{property!r} is built from a function, which a model file cannot hold; give it a name first with "
-            f"multivalid.register('my property', prop), then save, and register it again before loading."
+            f"multivalid.register('my {word}', {name}), then save, and register it again before loading."
         )
     return {
         "kind": kind,
