@@ -46,8 +46,8 @@ class Calibration:
     Attributes
     ----------
     property, grid, groups : what was calibrated, on which levels, for whom
-    patches : list of Patch
-        The ordered moves (group, source level, target level).
+    patches : list
+        The ordered moves: `Patch` (group, source level, target level), or in practical mode `Shift` (round, group, level, amount).
     certificate : Certificate
         What is guaranteed.
     levels : array or None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import importlib
 import inspect
 import subprocess
@@ -110,3 +111,14 @@ def test_names_are_sorted_and_real():
     assert list(mv.__all__) == sorted(mv.__all__)
     assert len(set(mv.__all__)) == len(mv.__all__)
     assert {"Mean", "Quantile", "Grid", "Groups", "audit", "bins", "cross", "multicalibrate", "load"} <= set(mv.__all__)
+
+
+@pytest.mark.parametrize("name", sorted(mv.__all__))
+def test_examples_need_public_names_alone(name, tmp_path, monkeypatch):
+    """What a reader pastes after `from multivalid import *` runs; the doctests of a module see its private names too."""
+    monkeypatch.chdir(tmp_path)
+    public = {known: getattr(mv, known) for known in mv.__all__}
+    for test in doctest.DocTestFinder().find(public[name], name, module=False, globs=public):
+        told: list[str] = []
+        found = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=told.append)
+        assert found.failed == 0, "".join(told)

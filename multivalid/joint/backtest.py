@@ -35,6 +35,7 @@ class Backtest:
 
     Examples
     --------
+    >>> import numpy as np
     >>> found = backtest(np.arange(100.0), np.full(100, 94.0), np.full(100, 97.0), tau=0.95, groups=[])
     >>> found.table["exceedances"], found.table["expected"]
     (array([5]), array([5.]))
@@ -129,6 +130,7 @@ def backtest(
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> loss, quiet = rng.standard_normal(4000), np.arange(4000) < 2000
     >>> loss[~quiet] *= 1.5

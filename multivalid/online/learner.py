@@ -72,6 +72,7 @@ class OnlineMulticalibrator:
 
     Examples
     --------
+    >>> import numpy as np
     >>> learner = OnlineMulticalibrator("mean", groups=2, m=10, seed=1)
     >>> rng = np.random.default_rng(0)
     >>> for _ in range(500):
