@@ -153,7 +153,7 @@ def test_wrong_sign_is_refused_with_a_way_out():
 def test_bad_input(change):
     y, group = book(50)
     arguments = {"var": np.full(50, VAR), "es": np.full(50, ES), "tau": TAU, "groups": [group], **change}
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=f"^{next(iter(change))} (must|has)"):
         mv.backtest(y, arguments.pop("var"), arguments.pop("es"), **arguments)
 
 

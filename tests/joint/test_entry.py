@@ -173,37 +173,37 @@ def test_a_model_of_one_kind_is_not_read_as_another():
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "message"),
     [
-        lambda c: c.update(version=2),
-        lambda c: c.update(property="mean"),
-        lambda c: c.update(property=7),
-        lambda c: c.update(property="quantile_cvar:9"),
-        lambda c: c.update(extra=1),
-        lambda c: c.update(certificate=[]),
-        lambda c: c["certificate"].update(status="fine"),
-        lambda c: c["certificate"].update(alpha=[1.0]),
-        lambda c: c["certificate"].update(updates=[1, -1]),
-        lambda c: c["certificate"].update(error=["a", 1.0]),
-        lambda c: c["certificate"].update(blocked=[[0, 0]]),
-        lambda c: c["certificate"].update(note=None),
-        lambda c: c["certificate"].pop("passes"),
-        lambda c: c["predictor"].update(kind="levels"),
-        lambda c: c["predictor"].update(grids=[]),
-        lambda c: c["predictor"].update(patches=[[0, 0, 0, 0, 99]]),
-        lambda c: c["predictor"].update(patches=[[2, 0, 0, 0, 0]]),
-        lambda c: c["predictor"].update(patches=[[0, 5, 0, 0, 0]]),
-        lambda c: c["predictor"].update(patches={}),
+        (lambda c: c.update(version=2), "version 2"),
+        (lambda c: c.update(property="mean"), "property must be a pair, got 'mean'"),
+        (lambda c: c.update(property=7), "property must be text, got 7"),
+        (lambda c: c.update(property="quantile_cvar:9"), "property: tau must be"),
+        (lambda c: c.update(extra=1), r"fields .'extra'."),
+        (lambda c: c.update(certificate=[]), "certificate must be an object"),
+        (lambda c: c["certificate"].update(status="fine"), "status must be one of"),
+        (lambda c: c["certificate"].update(alpha=[1.0]), "alpha must be a list of 2"),
+        (lambda c: c["certificate"].update(updates=[1, -1]), "updates must be a whole number"),
+        (lambda c: c["certificate"].update(error=["a", 1.0]), "error must be a finite number"),
+        (lambda c: c["certificate"].update(blocked=[[0, 0]]), "a blocked cell must be a list of 6"),
+        (lambda c: c["certificate"].update(note=None), "note must be text"),
+        (lambda c: c["certificate"].pop("passes"), r"fields .'passes'. are missing"),
+        (lambda c: c["predictor"].update(kind="levels"), "predictor must be an object of kind"),
+        (lambda c: c["predictor"].update(grids=[]), "grids must be a list of two"),
+        (lambda c: c["predictor"].update(patches=[[0, 0, 0, 0, 99]]), "a patch must be"),
+        (lambda c: c["predictor"].update(patches=[[2, 0, 0, 0, 0]]), "a patch must be"),
+        (lambda c: c["predictor"].update(patches=[[0, 5, 0, 0, 0]]), "a patch must be"),
+        (lambda c: c["predictor"].update(patches={}), "must have grids and a list of patches"),
     ],
 )
-def test_damaged_files_are_refused(damage, tmp_path):
+def test_damaged_files_are_refused(damage, message, tmp_path):
     fitted = mv.multicalibrate(Y, SAID, groups=[], property="quantile_cvar:0.9", mode="theorem")
     fitted.save(tmp_path / "m.json")
     content = json.loads((tmp_path / "m.json").read_text())
     content.pop("checksum")
     damage(content)
     (tmp_path / "m.json").write_text(json.dumps({**content, "checksum": checksum(content)}))
-    with pytest.raises(ModelFileError):
+    with pytest.raises(ModelFileError, match=message):
         mv.load(tmp_path / "m.json")
 
 
