@@ -5,81 +5,82 @@ of the label distribution that can be calibrated: means, quantiles, expectiles, 
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from multivalid.audit.audit import Audit, audit
-from multivalid.audit.pair import PairAudit
-from multivalid.batch.certificate import Certificate
-from multivalid.batch.theorem import recalibrate
-from multivalid.calibration import Calibration, load
-from multivalid.errors import MultivalidError
-from multivalid.fit import multicalibrate
-from multivalid.grid import Grid
-from multivalid.groups.family import FittedGroups, Groups
-from multivalid.groups.items import bins, cross
-from multivalid.groups.membership import Membership
-from multivalid.joint.backtest import Backtest, backtest
-from multivalid.joint.bounds import cvar_constants
-from multivalid.joint.calibration import JointCalibration
-from multivalid.joint.certificate import JointCertificate
-from multivalid.joint.score import joint_score
-from multivalid.properties import (
-    BayesPair,
-    CentralMoment,
-    CoefficientOfVariation,
-    CVaR,
-    DispersionIndex,
-    DistortionRisk,
-    DualPower,
-    EndpointMix,
-    Entropic,
-    Entropy,
-    EventProbability,
-    ExpectedShortfall,
-    Expectile,
-    ExpectileVariantile,
-    ExponentialSpectral,
-    Functional,
-    GiniDeviation,
-    Huber,
-    InterquartileRange,
-    Law,
-    LpQuantile,
-    Mean,
-    MeanAbsoluteDeviation,
-    MeanMAD,
-    MeanMoment,
-    MeanStd,
-    MeanVariance,
-    MeanVarianceUtility,
-    MinVar,
-    Mode,
-    Moment,
-    Pair,
-    Property,
-    ProportionalHazard,
-    Quantile,
-    QuantileCVaR,
-    QuantileIQR,
-    QuantileMix,
-    QuantileSpectral,
-    RangeVaR,
-    Ratio,
-    Shortfall,
-    Skewness,
-    Spectral,
-    Std,
-    Variance,
-    Variantile,
-    Wang,
-    parse,
-    parse_any,
-    register,
-)
-from multivalid.scope import Counterexample, Verdict, scope
+from multivalid.late import late
 
 if TYPE_CHECKING:
+    from multivalid import estimators as estimators
+    from multivalid.audit.audit import Audit, audit
+    from multivalid.audit.pair import PairAudit
+    from multivalid.batch.certificate import Certificate
+    from multivalid.batch.theorem import recalibrate
+    from multivalid.calibration import Calibration
+    from multivalid.errors import MultivalidError
+    from multivalid.fit import multicalibrate
+    from multivalid.grid import Grid
+    from multivalid.groups.family import FittedGroups, Groups
+    from multivalid.groups.items import bins, cross
+    from multivalid.groups.membership import Membership
+    from multivalid.joint.backtest import Backtest, backtest
+    from multivalid.joint.bounds import cvar_constants
+    from multivalid.joint.calibration import JointCalibration
+    from multivalid.joint.certificate import JointCertificate
+    from multivalid.joint.score import joint_score
+    from multivalid.loading import load
     from multivalid.online import OnlineMulticalibrator
+    from multivalid.properties import (
+        BayesPair,
+        CentralMoment,
+        CoefficientOfVariation,
+        CVaR,
+        DispersionIndex,
+        DistortionRisk,
+        DualPower,
+        EndpointMix,
+        Entropic,
+        Entropy,
+        EventProbability,
+        ExpectedShortfall,
+        Expectile,
+        ExpectileVariantile,
+        ExponentialSpectral,
+        Functional,
+        GiniDeviation,
+        Huber,
+        InterquartileRange,
+        Law,
+        LpQuantile,
+        Mean,
+        MeanAbsoluteDeviation,
+        MeanMAD,
+        MeanMoment,
+        MeanStd,
+        MeanVariance,
+        MeanVarianceUtility,
+        MinVar,
+        Mode,
+        Moment,
+        Pair,
+        Property,
+        ProportionalHazard,
+        Quantile,
+        QuantileCVaR,
+        QuantileIQR,
+        QuantileMix,
+        QuantileSpectral,
+        RangeVaR,
+        Ratio,
+        Shortfall,
+        Skewness,
+        Spectral,
+        Std,
+        Variance,
+        Variantile,
+        Wang,
+    )
+    from multivalid.properties.parse import parse, parse_any, register
+    from multivalid.scope import Counterexample, Verdict, scope
 
 __version__ = "0.1.0"
 __all__ = [
@@ -161,14 +162,42 @@ __all__ = [
     "scope",
 ]
 
+# Where the names live that are not properties. They are imported on first use: an audit need not wait for the algorithms that correct,
+# nor anything for scikit-learn. What type checkers and the pages read is the block above; a test holds the two together.
+_HOMES = {
+    "audit.audit": ["Audit", "audit"],
+    "audit.pair": ["PairAudit"],
+    "batch.certificate": ["Certificate"],
+    "batch.theorem": ["recalibrate"],
+    "calibration": ["Calibration"],
+    "errors": ["MultivalidError"],
+    "estimators": ["estimators"],
+    "fit": ["multicalibrate"],
+    "grid": ["Grid"],
+    "groups.family": ["FittedGroups", "Groups"],
+    "groups.items": ["bins", "cross"],
+    "groups.membership": ["Membership"],
+    "joint.backtest": ["Backtest", "backtest"],
+    "joint.bounds": ["cvar_constants"],
+    "joint.calibration": ["JointCalibration"],
+    "joint.certificate": ["JointCertificate"],
+    "joint.score": ["joint_score"],
+    "loading": ["load"],
+    "online": ["OnlineMulticalibrator", "online"],
+    "properties": ["properties"],
+    "scope.certificate": ["Counterexample"],
+    "scope.decide": ["scope"],
+    "scope.verdict": ["Verdict"],
+}
+_PLACES = dict.fromkeys(__all__, "multivalid.properties") | {
+    name: f"multivalid.{home}" for home, names in _HOMES.items() for name in names
+}
 
-_LATE = {"estimators": "multivalid.estimators", "online": "multivalid.online"}
+# Two packages share their names with functions. Python binds a package's name when it loads it, once: done here, before the functions
+# are asked for, no later import of something inside them can put the package in the function's place.
+for _name in ("audit", "scope"):
+    import_module(f"multivalid.{_name}")
+    globals().pop(_name, None)
 
-
-def __getattr__(name: str) -> Any:
-    """`estimators` and the online learner on first use: most uses do without them, and scikit-learn takes a second to import."""
-    if name in _LATE:
-        return import_module(_LATE[name])
-    if name == "OnlineMulticalibrator":
-        return import_module("multivalid.online").OnlineMulticalibrator
-    raise AttributeError(f"module 'multivalid' has no attribute {name!r}")
+if not TYPE_CHECKING:  # else every misspelt name would pass the type checker
+    __getattr__, __dir__ = late(__name__, globals(), _PLACES)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid import validate
 from multivalid.atoms import frames, select
 from multivalid.atoms.lazy import lazy_rows
 from multivalid.atoms.predict import predicting_levels
@@ -24,17 +23,21 @@ from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame, lazy_frame
-from multivalid.joint import calibration as joint
+from multivalid.model_file import described, parts, predictor_of
 from multivalid.practical.lazy import predicting_link
 from multivalid.practical.predictor import LinkPredictor
-from multivalid.properties import Property, parse, spec_of
-from multivalid.storage import read_json, write_json
+from multivalid.properties import Property
+from multivalid.storage import write_json
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _AFTER = "__mv_calibrated"
-KIND, VERSION = "multivalid.calibration", 1
+KIND = "multivalid.calibration"
+PREDICTORS: dict[str, Callable[[dict[str, Any], int], Predictor]] = {
+    "levels": LevelPredictor.from_json,
+    "link": LinkPredictor.from_json,
+}
 
 
 class Calibration:
@@ -43,8 +46,8 @@ class Calibration:
     Attributes
     ----------
     property, grid, groups : what was calibrated, on which levels, for whom
-    patches : list of Patch
-        The ordered moves (group, source level, target level).
+    patches : list
+        The ordered moves: `Patch` (group, source level, target level), or in practical mode `Shift` (round, group, level, amount).
     certificate : Certificate
         What is guaranteed.
     levels : array or None
@@ -135,14 +138,12 @@ class Calibration:
             assert after is not None
             stays = lazy_rows(y_true, _AFTER, groups=self.groups, frame=after, sample_weight=sample_weight, prop=self.property)
             return audit_lazy(stays, self.property, self.grid, beyond=True)
-        frame = None if data is None else frames.eager(data)
-        calibrated = self.predict(y_pred, data=data, groups=groups)
-        labels = validate.vector(select.resolve(y_true, frame, "y_true"), "y_true")
-        validate.same_length(calibrated, labels.size, "y_pred", "y_true")
-        weights = validate.weights(select.resolve(sample_weight, frame, "sample_weight"), labels.size)
-        membership = select.membership_of(self.groups, data=data, groups=groups, rows=labels.size)
-        rows = select.Rows(labels, calibrated, weights, self.groups, membership, frame)
-        return audit_rows(rows, self.property, self.grid, beyond=True)
+        rows = select.rows_for(self.groups, y_true, y_pred, data=data, groups=groups, sample_weight=sample_weight)
+        return audit_rows(self._calibrated(rows), self.property, self.grid, beyond=True)
+
+    def _calibrated(self, rows: select.Rows) -> select.Rows:
+        """The same rows with the calibrated predictions in place of the model's own."""
+        return replace(rows, predictions=self.predictor.predict(rows.predictions, rows.membership))
 
     def report(
         self,
@@ -184,18 +185,11 @@ class Calibration:
             return after.report(path, before=before, certificate=self.certificate, title=title, settings=settings)
         rows = self._rows
         if y_true is not None:
-            frame = None if data is None else frames.eager(data)
-            labels = validate.vector(select.resolve(y_true, frame, "y_true"), "y_true")
-            predictions = select.predictions_of(y_pred, frame, 1)
-            validate.same_length(predictions, labels.size, "y_pred", "y_true")
-            weights = validate.weights(select.resolve(sample_weight, frame, "sample_weight"), labels.size)
-            membership = select.membership_of(self.groups, data=data, groups=groups, rows=labels.size)
-            rows = select.Rows(labels, predictions, weights, self.groups, membership, frame)
+            rows = select.rows_for(self.groups, y_true, y_pred, data=data, groups=groups, sample_weight=sample_weight)
         if rows is None:
             heading = title or "A calibration and what it guarantees"
             return write(Story(self.property, heading, {}, self.certificate, self.groups.notes, settings), path)
-        calibrated = replace(rows, predictions=self.predictor.predict(rows.predictions, rows.membership))
-        before, after = audit_rows(rows, self.property), audit_rows(calibrated, self.property)
+        before, after = audit_rows(rows, self.property), audit_rows(self._calibrated(rows), self.property)
         return after.report(path, before=before, certificate=self.certificate, title=title, settings=settings)
 
     def plot_potential(self, *, ax: Any = None) -> Any:
@@ -224,70 +218,17 @@ class Calibration:
 
     def to_json(self) -> dict[str, Any]:
         """The model as plain data."""
-        spec = spec_of(self.property)
-        if spec is None:
-            raise InputError(
-                f"{self.property!r} is built from a function, which a model file cannot hold; give it a name first with "
-                f"multivalid.register('my property', prop), then save, and register it again before loading."
-            )
-        return {
-            "kind": KIND,
-            "version": VERSION,
-            "property": spec,
-            "groups": self.groups.to_json(),
-            "predictor": self.predictor.to_json(),
-            "certificate": self.certificate.to_json(),
-        }
+        return described(KIND, self.property, self.groups, self.predictor, self.certificate)
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Calibration:
         """The model that `to_json` described, every part checked."""
-        fields = {"kind", "version", "property", "groups", "predictor", "certificate"}
-        if set(content) != fields:
-            raise ModelFileError(f"the model has fields {sorted(set(content) ^ fields)} too many or too few.")
-        if content["version"] != VERSION or isinstance(content["version"], bool):
-            raise ModelFileError(f"the model has version {content['version']!r}; this release reads version {VERSION}.")
-        if not isinstance(content["property"], str):
-            raise ModelFileError(f"property must be text, got {content['property']!r}.")
-        try:
-            prop = parse(content["property"])
-        except InputError as error:
-            raise ModelFileError(f"property: {error} A user's own property must be registered before loading.") from None
-        groups = FittedGroups.from_json(content["groups"])
-        if not isinstance(content["certificate"], dict):
-            raise ModelFileError("certificate must be an object.")
-        return cls(
-            prop, groups, predictor_from_json(content["predictor"], len(groups)), Certificate.from_json(content["certificate"])
-        )
+        found = parts(content, KIND)
+        if not isinstance(found.property, Property):
+            raise ModelFileError(f"property must be one that is calibrated alone, got {content['property']!r}.")
+        predictor = predictor_of(found.predictor, len(found.groups), PREDICTORS)
+        return cls(found.property, found.groups, predictor, Certificate.from_json(found.certificate))
 
     def __repr__(self) -> str:
         groups = len(self.groups)
         return f"<Calibration of {self.property!r} for {groups} groups: {self.certificate.status}, {len(self.patches)} patches>"
-
-
-def predictor_from_json(data: Any, groups: int) -> Predictor:
-    """The predictor that a model file describes."""
-    kinds: dict[str, Callable[[dict[str, Any], int], Predictor]] = {
-        "levels": LevelPredictor.from_json,
-        "link": LinkPredictor.from_json,
-    }
-    if not isinstance(data, dict) or not isinstance(data.get("kind"), str) or data["kind"] not in kinds:
-        raise ModelFileError(f"predictor must be an object of kind {' or '.join(kinds)}.")
-    return kinds[data["kind"]](data, groups)
-
-
-def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that `save` wrote; a damaged, edited or foreign file is refused with the reason.
-
-    Examples
-    --------
-    >>> load("no such file")
-    Traceback (most recent call last):
-    multivalid.errors.ModelFileError: cannot read no such file: No such file or directory.
-    """
-    content = read_json(path)
-    if content.get("kind") == joint.KIND:
-        return joint.JointCalibration.from_json(content)
-    if content.get("kind") != KIND:
-        raise ModelFileError(f"{path} holds a {content.get('kind')!r}, not a {KIND!r}.")
-    return Calibration.from_json(content)

@@ -21,7 +21,6 @@ from multivalid.calibration import Calibration
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.remote import lazy_frame
-from multivalid.joint.fit import fit_pair
 from multivalid.practical import fit as practical
 from multivalid.practical import lazy as practical_lazy
 from multivalid.properties import Pair, Property
@@ -65,15 +64,15 @@ def multicalibrate(
     grid : Grid, optional
         Levels, in the label's units; chosen from the data when not given.
     sample_weight : array-like or column name, optional
-        Non-negative weights.
+        Non-negative weights: how much a row counts, not how often it was seen.
     mode : {"practical", "theorem", "paper"}
-        "theorem": Algorithm 1 with the level of least score as destination; every group's error ends at most alpha = 8L²g² (g the gap
-        between levels) unless blocked. "paper": the printed algorithm, with alpha = 4L²/m. "practical": what does best on rows not
-        seen: a link-space fit of the groups, then guarded moves of the cells that remain off beyond chance.
+        "practical": what does best on rows not seen: a link-space fit of the groups, then guarded moves of the cells that remain off
+        beyond chance. "theorem": Algorithm 1 with the level of least score as destination; every group's error ends at most alpha = 8L²g²
+        (g the gap between levels) unless blocked. "paper": the printed algorithm, with alpha = 4L²/m.
     alpha : float, optional
-        Error to reach, mass-multiplied, in V's units squared.
+        V-error to reach for every group (see `Audit`), in squared units of V; follows from the mode and m when not given.
     m : int, optional
-        Number of levels.
+        Number of levels; chosen by the mode when not given.
     lipschitz : float, optional
         L, where the property has none of its own (quantiles: a bound on the label density); estimated from the
         population when not given.
@@ -85,7 +84,7 @@ def multicalibrate(
     progress : bool or callable
         True prints updates, error and potential to standard error; a callable receives the three numbers.
     random_state : int
-        Seed of the holdout draw.
+        Seed of the holdout draw, and in practical mode of the folds.
 
     Returns
     -------
@@ -123,6 +122,8 @@ def multicalibrate(
     # The products are small: threads would spin more than they compute.
     with threadpool_limits(1, user_api="blas"):
         if isinstance(prop, Pair):
+            from multivalid.joint.fit import fit_pair  # a third of the library, which single properties need not wait for
+
             return fit_pair(
                 fitting, held, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz, max_updates=max_updates,
                 progress=report, random_state=random_state,

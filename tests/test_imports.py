@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import doctest
+import importlib
 import inspect
 import subprocess
 import sys
+from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -15,19 +20,81 @@ HEAVY = [
 ]  # fmt: skip
 
 
-def test_importing_loads_nothing_heavy():
-    code = f"import sys, multivalid; print([name for name in {HEAVY!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+def after(code: str) -> set[str]:
+    """Names of the modules that a fresh Python has loaded after running `code`."""
+    ending = f"{code}\nimport sys; print(*sys.modules, sep='\\n')"
+    return set(subprocess.run([sys.executable, "-c", ending], capture_output=True, text=True, check=True).stdout.split())
 
 
-def test_an_audit_of_arrays_loads_no_frame_library():
-    code = (
-        "import sys, multivalid as mv; mv.audit([0, 1, 1], [0.2, 0.7, 0.7], groups=[[True, False, True]]).summary(); "
-        f"print([name for name in {HEAVY!r} if name in sys.modules])"
-    )
+def test_importing_loads_next_to_nothing():
+    loaded = after("import multivalid")
+    assert {name for name in loaded if name.startswith("multivalid")} == {
+        "multivalid", "multivalid.audit", "multivalid.late", "multivalid.scope",
+    }  # fmt: skip
+    assert loaded.isdisjoint([*HEAVY, "numpy", "scipy", "narwhals", "dataclasses", "inspect", "hashlib"])
+
+
+def test_an_audit_of_arrays_loads_neither_frame_libraries_nor_what_corrects():
+    loaded = after("import multivalid as mv; mv.audit([0, 1, 1], [0.2, 0.7, 0.7], groups=[[True, False, True]]).error")
+    assert loaded.isdisjoint([*HEAVY, "multivalid.joint", "multivalid.batch", "multivalid.practical", "multivalid.online"])
+    assert "multivalid.audit.audit" in loaded
+
+
+def test_correcting_one_property_does_not_load_pairs():
+    loaded = after("import multivalid as mv; mv.multicalibrate([0, 1, 1], [0.2, 0.7, 0.7], groups=[], mode='theorem', m=4)")
+    assert loaded.isdisjoint(["multivalid.joint.theorem", "multivalid.audit.pair", "multivalid.online", "multivalid.estimators"])
+    assert "multivalid.batch.theorem" in loaded
+
+
+@pytest.mark.parametrize("module", [mv, importlib.import_module("multivalid.scope")])
+def test_late_names_are_those_that_type_checkers_see(module):
+    blocks = [node for node in ast.parse(Path(module.__file__).read_text(encoding="utf-8")).body if isinstance(node, ast.If)]
+    seen = {
+        alias.name: node.module
+        for block in blocks
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    parts = {name for name, home in seen.items() if home == "multivalid"}
+    assert set(seen) - parts == set(module.__all__)
+    for name in module.__all__:
+        assert getattr(module, name) is getattr(importlib.import_module(seen[name]), name)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import multivalid.audit.pair, multivalid.scope.odd",
+        "from multivalid.scope import require; from multivalid.audit.audit import Audit",
+        "import multivalid.fit, multivalid.online, multivalid.estimators",
+        "import multivalid; multivalid.multicalibrate; import importlib; importlib.reload(multivalid)",
+        "from multivalid import *",
+    ],
+)
+def test_functions_are_not_hidden_by_the_packages_of_their_name(first):
+    code = f"{first}\nimport multivalid as mv; print(type(mv.audit).__name__, type(mv.scope).__name__, mv.scope('mean').status)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.split() == ["function", "function", "alone"]
+
+
+def test_functions_are_functions_here_too():
+    """In this process every part has been imported in some other order by other tests."""
+    assert isinstance(mv.audit, FunctionType)
+    assert isinstance(mv.scope, FunctionType)
+
+
+def test_names_are_listed_and_starred():
+    assert {*mv.__all__, "estimators", "online", "properties", "__version__"} <= set(dir(mv))
+    space: dict[str, object] = {}
+    exec("from multivalid import *", space)  # noqa: S102 - the statement under test
+    assert {name: space[name] for name in mv.__all__} == {name: getattr(mv, name) for name in mv.__all__}
+    assert mv.online.OnlineMulticalibrator is mv.OnlineMulticalibrator
+
+
+def test_a_misspelt_name_is_refused():
+    with pytest.raises(AttributeError, match="module 'multivalid' has no attribute 'Qantile'"):
+        _ = mv.Qantile
 
 
 @pytest.mark.parametrize("name", sorted(mv.__all__))
@@ -44,3 +111,14 @@ def test_names_are_sorted_and_real():
     assert list(mv.__all__) == sorted(mv.__all__)
     assert len(set(mv.__all__)) == len(mv.__all__)
     assert {"Mean", "Quantile", "Grid", "Groups", "audit", "bins", "cross", "multicalibrate", "load"} <= set(mv.__all__)
+
+
+@pytest.mark.parametrize("name", sorted(mv.__all__))
+def test_examples_need_public_names_alone(name, tmp_path, monkeypatch):
+    """What a reader pastes after `from multivalid import *` runs; the doctests of a module see its private names too."""
+    monkeypatch.chdir(tmp_path)
+    public = {known: getattr(mv, known) for known in mv.__all__}
+    for test in doctest.DocTestFinder().find(public[name], name, module=False, globs=public):
+        told: list[str] = []
+        found = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=told.append)
+        assert found.failed == 0, "".join(told)

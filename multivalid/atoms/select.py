@@ -43,6 +43,22 @@ class Rows:
 
 def rows(y_true: Any, y_pred: Any, *, groups: Any, data: Any = None, sample_weight: Any = None, width: int = 1) -> Rows:
     """Check and gather the columns; groups are fitted here unless they already are."""
+    labels, predictions, weights, frame = _columns(y_true, y_pred, data, sample_weight, width)
+    fitted, membership = _groups(groups, data, labels.size)
+    return Rows(labels, predictions, weights, fitted, membership, frame)
+
+
+def rows_for(
+    fitted: FittedGroups, y_true: Any, y_pred: Any, *, data: Any, groups: Any = None, sample_weight: Any = None, width: int = 1
+) -> Rows:
+    """New rows for groups fitted earlier, which are found by their columns, or from boolean arrays given again as `groups`."""
+    labels, predictions, weights, frame = _columns(y_true, y_pred, data, sample_weight, width)
+    return Rows(labels, predictions, weights, fitted, membership_of(fitted, data=data, groups=groups, rows=labels.size), frame)
+
+
+def _columns(
+    y_true: Any, y_pred: Any, data: Any, sample_weight: Any, width: int
+) -> tuple[Array, Array, Array, nw.DataFrame[Any] | None]:
     frame = None if data is None else frames.eager(data)
     labels = validate.vector(resolve(y_true, frame, "y_true"), "y_true")
     predictions = predictions_of(y_pred, frame, width)
@@ -50,8 +66,7 @@ def rows(y_true: Any, y_pred: Any, *, groups: Any, data: Any = None, sample_weig
     weights = validate.weights(resolve(sample_weight, frame, "sample_weight"), labels.size)
     if frame is not None:
         _same_as_frame(frame, labels.size)
-    fitted, membership = _groups(groups, data, labels.size)
-    return Rows(labels, predictions, weights, fitted, membership, frame)
+    return labels, predictions, weights, frame
 
 
 def predictions_of(y_pred: Any, frame: nw.DataFrame[Any] | None, width: int) -> Array:

@@ -16,7 +16,6 @@ from multivalid.atoms.lazy import lazy_rows
 from multivalid.atoms.select import Rows
 from multivalid.audit import inference, measures
 from multivalid.audit.cells import tabulate
-from multivalid.audit.pair import audit_pair_rows
 from multivalid.audit.solve import cell_values, from_moments, group_values
 from multivalid.audit.statistics import CellStatistics
 from multivalid.audit.text import verdict_line, worst_table
@@ -58,15 +57,23 @@ class Audit:
     Attributes
     ----------
     error : float
-        The largest V-error of any group.
+        The largest V-error of any group: Σ over levels of share × (mean V)², V being the property's identification function, which
+        averages to zero where predictions are right (for a mean, prediction − outcome).
     table : dict of arrays
-        One row per group: name, rows, weight, error (V-form), gamma_error, l1, linf, worst_level, debiased, chi2 with its degrees of
-        freedom dof, p_value, p_adjusted, prediction (mean), value (Γ of the group's labels).
+        One row per group: name, rows, weight, error (V-form), gamma_error (the same with prediction − property in place of mean V),
+        l1, linf, worst_level, debiased, chi2 with its degrees of freedom dof, p_value, p_adjusted, prediction (mean), value (Γ of the
+        group's labels).
     cells : dict of arrays
         One row per non-empty (group, level): group, level, rows, weight, prediction, value, identification (mean V), standard_error,
         error (p·v²).
     verdict : str
         One line for a person.
+    property, grid, groups
+        What was audited, on which levels, for whom.
+    score : float
+        Mean score of the predictions.
+    fingerprint : str or None
+        SHA-256 of labels, predictions, weights and groups.
 
     Examples
     --------
@@ -210,7 +217,7 @@ def audit(
         Levels to condition on. By default: predictions with at most 64 distinct values are taken value by value; probabilities are cut
         into 20 equal parts of [0, 1]; anything else into 20 parts of equal weight. V is always taken at the prediction itself.
     sample_weight : array-like or column name, optional
-        Non-negative weights.
+        Non-negative weights. They say how much a row counts, not how often it was seen: the tests stay the same when all are doubled.
 
     Returns
     -------
@@ -218,7 +225,8 @@ def audit(
 
     Notes
     -----
-    With p the mass of a cell (group, level) and v its mean V, a group's error is Σ p·v². The debiased error subtracts from each v² the
+    V is the property's identification function: for a mean, prediction − outcome; for a quantile, 1[outcome ≤ prediction] − τ. With p the
+    mass of a cell (group, level) and v its mean V, a group's error is Σ p·v². The debiased error subtracts from each v² the
     variance of v, so that pure noise averages to zero. The test compares the error with the law that noise alone would give it, a
     multiple of χ² (`chi2` and `dof`); Holm's correction covers all groups. Rows are taken as independent.
 
@@ -238,6 +246,8 @@ def audit(
     if isinstance(prop, Pair):
         if frame is not None:
             raise InputError("data is a lazy frame, but pairs are audited in memory; collect the columns first.")
+        from multivalid.audit.pair import audit_pair_rows
+
         gathered = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=2)
         return audit_pair_rows(gathered, prop, grid)
     if frame is not None:

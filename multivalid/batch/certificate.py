@@ -30,7 +30,7 @@ class Certificate:
     error : float
         The largest V-error of any group reached on the rows fitted.
     updates, update_bound : int
-        Updates made, and the most that the theorem allows.
+        Updates made, and the most that the theorem allows (None where there is no such bound, as in practical mode).
     initial, optimal : float
         Mean score of the rounded predictions at the start, and a lower bound on that of any predictor.
     potential : array

@@ -83,7 +83,8 @@ def recalibrate(
 
     Examples
     --------
-    >>> from multivalid.properties import Mean
+    >>> import numpy as np
+    >>> from multivalid import Grid, Mean, Membership
     >>> grid = Grid.uniform(0, 1, 10)
     >>> everyone = Membership.from_masks([np.ones(4, dtype=bool)], rows=4)
     >>> levels, trace = recalibrate([0.9] * 4, [0] * 4, everyone, property=Mean(), grid=grid, threshold=0.01, lipschitz=1.0)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from multivalid.errors import InputError
 from multivalid.estimators.meta import Multicalibrated
-from multivalid.properties import Mean, parse
+from multivalid.properties import Mean, parse_any
 from multivalid.properties.base import Array
 
 
@@ -31,7 +31,8 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
         For whom. Predicates, columns, `bins` and `cross` refer to the columns of X (x0, x1, … where X is an array); a function gets X
         and returns booleans. The population is always a group.
     property : "mean"
-        A probability is a mean; here so that both estimators take the same arguments.
+        A probability is the mean of a 0/1 label, so this is the only one; here so that both estimators take the same arguments. Other
+        properties are for `MulticalibratedRegressor`.
     cv : int, splitter or iterable of splits, optional
         Folds, as elsewhere in scikit-learn; five stratified ones by default.
     mode, m, alpha, lipschitz, max_updates
@@ -59,33 +60,13 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
     array([ True, False])
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        groups: Any = None,
-        property: Any = "mean",
-        cv: Any = None,
-        mode: str = "practical",
-        m: int | None = None,
-        alpha: float | None = None,
-        lipschitz: float | None = None,
-        max_updates: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.groups = groups
-        self.property = property
-        self.cv = cv
-        self.mode = mode
-        self.m = m
-        self.alpha = alpha
-        self.lipschitz = lipschitz
-        self.max_updates = max_updates
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticalibratedClassifier:
         """Fit the model and its calibrations; `sample_weight` counts in both."""
-        if parse(self.property) != Mean():
-            raise InputError(f"property must be 'mean' for a classifier: a probability is a mean; got {self.property!r}.")
+        if parse_any(self.property) != Mean():
+            raise InputError(
+                f"property must be 'mean' for a classifier, which predicts probabilities, the means of 0/1 labels; got {self.property!r}. "
+                f"For another property of a numeric label use MulticalibratedRegressor(property={self.property!r})."
+            )
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         self.classes_ = np.unique(y)

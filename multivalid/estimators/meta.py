@@ -26,17 +26,30 @@ from multivalid.properties.base import Array
 
 
 class Multicalibrated(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the two estimators; the parameters are theirs."""
+    """Base of the two estimators; what the parameters mean is said there."""
 
-    estimator: Any
-    groups: Any
-    property: Any
-    cv: Any
-    mode: str
-    m: int | None
-    alpha: float | None
-    lipschitz: float | None
-    max_updates: int | None
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        groups: Any = None,
+        property: Any = "mean",
+        cv: Any = None,
+        mode: str = "practical",
+        m: int | None = None,
+        alpha: float | None = None,
+        lipschitz: float | None = None,
+        max_updates: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.groups = groups
+        self.property = property
+        self.cv = cv
+        self.mode = mode
+        self.m = m
+        self.alpha = alpha
+        self.lipschitz = lipschitz
+        self.max_updates = max_updates
 
     def _model(self) -> Any:
         """The model underneath, not fitted."""

@@ -50,29 +50,6 @@ class MulticalibratedRegressor(RegressorMixin, Multicalibrated):  # type: ignore
     True
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        groups: Any = None,
-        property: Any = "mean",
-        cv: Any = None,
-        mode: str = "practical",
-        m: int | None = None,
-        alpha: float | None = None,
-        lipschitz: float | None = None,
-        max_updates: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.groups = groups
-        self.property = property
-        self.cv = cv
-        self.mode = mode
-        self.m = m
-        self.alpha = alpha
-        self.lipschitz = lipschitz
-        self.max_updates = max_updates
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticalibratedRegressor:
         """Fit the model and its calibration; `sample_weight` counts in both."""
         y = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y")

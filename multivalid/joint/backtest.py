@@ -28,12 +28,14 @@ class Backtest:
     tau : float
         Confidence level.
     table : dict of arrays
-        One row per group: name, rows, exceedances, expected; var_mean and es_mean (V⁰ and V¹, negative where risk was understated)
-        with their standard errors var_se, es_se; wald and p_value of the two-sided test, one_sided of the test for understated risk;
-        p_adjusted and one_sided_adjusted by Holm over the groups.
+        One row per group: name, rows (those with weight), exceedances and how many were expected (counts, or sums of weights where
+        weights were given); var_mean and es_mean (V⁰ and V¹, negative where risk was understated) with their standard errors
+        var_se, es_se; wald and p_value of the two-sided test, one_sided of the test for understated risk; p_adjusted and
+        one_sided_adjusted by Holm over the groups.
 
     Examples
     --------
+    >>> import numpy as np
     >>> found = backtest(np.arange(100.0), np.full(100, 94.0), np.full(100, 97.0), tau=0.95, groups=[])
     >>> found.table["exceedances"], found.table["expected"]
     (array([5]), array([5.]))
@@ -64,8 +66,9 @@ class Backtest:
         for i in order:
             first = f"{t['var_mean'][i]:+.4f} ({t['var_se'][i]:.4f})"
             second = f"{t['es_mean'][i]:+.4g} ({t['es_se'][i]:.3g})"
+            exceeded = f"{t['exceedances'][i]:,}" if t["exceedances"].dtype == np.int64 else f"{t['exceedances'][i]:,.1f}"
             lines.append(
-                f"{str(t['name'][i])[:width]:<{width}} {t['rows'][i]:>8,} {t['exceedances'][i]:>8,} {t['expected'][i]:>9.1f} {first:>18} "
+                f"{str(t['name'][i])[:width]:<{width}} {t['rows'][i]:>8,} {exceeded:>8} {t['expected'][i]:>9.1f} {first:>18} "
                 f"{second:>20} {t['p_adjusted'][i]:>8.2g} {t['one_sided_adjusted'][i]:>8.2g}"
             )
         return "\n".join(lines)
@@ -86,6 +89,7 @@ def backtest(
     tau: float,
     groups: Any,
     data: Any = None,
+    sample_weight: Any = None,
     losses: bool = True,
     lags: int = 0,
     correction: str = "hommel",
@@ -102,6 +106,9 @@ def backtest(
         Desks, regions, periods; see `Groups`. The whole book is always a group.
     data : data frame, optional
         Where columns named in the other arguments live.
+    sample_weight : array-like or column name, optional
+        Non-negative weights, for rows that stand for more or less than one of the book. They say how much a row counts, not how often
+        it was seen: twice the weight on every row leaves the tests as they are, every row twice does not.
     losses : bool
         True: outcomes are losses, large is bad, and VaR and ES are high quantiles (es ≥ var). False: outcomes are returns, low is
         bad, and VaR and ES are low returns, usually negative numbers (es ≤ var). `tau` is the confidence level either way.
@@ -113,8 +120,9 @@ def backtest(
     Notes
     -----
     With losses L: V⁰ = 1[L ≤ VaR] − τ and V¹ = ES − VaR − (L − VaR)₊/(1 − τ); forecasts that are right have mean zero in both. The
-    two-sided test is Wald's, n·v'Ω⁻¹v with Ω the mean of VV' (its two degrees of freedom fall to one where Ω is singular). The
-    one-sided test asks whether either mean is negative, that is, whether risk was understated; prudent forecasts pass.
+    two-sided test is Wald's, n·v'Ω⁻¹v with Ω the mean of VV' (its two degrees of freedom fall to one where Ω is singular); with weights,
+    v is the weighted mean, and Ω/n becomes Σw²VV'/(Σw)². The one-sided test asks whether either mean is negative, that is, whether
+    risk was understated; prudent forecasts pass.
 
     References
     ----------
@@ -122,6 +130,7 @@ def backtest(
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> loss, quiet = rng.standard_normal(4000), np.arange(4000) < 2000
     >>> loss[~quiet] *= 1.5
@@ -142,9 +151,12 @@ def backtest(
     for column, name in ((value, "var"), (shortfall, "es")):
         validate.same_length(column, outcome.size, name, "y_true")
     _ordered(value, shortfall, losses)
-    rows = select.rows(outcome, value, groups=groups, data=data)
+    rows = select.rows(outcome, value, groups=groups, data=data, sample_weight=sample_weight)
     v = np.stack([QuantileCVaR(tau).first.identify(value, outcome), QuantileCVaR(tau).identify_second(value, shortfall, outcome)])
-    return Backtest(tau, losses, _table(rows, v, outcome > value, tau, lags, correction), rows.frame)
+    table = _table(rows, v, outcome > value, tau, lags, correction)
+    if sample_weight is None:
+        table["exceedances"] = table["exceedances"].astype(np.int64)
+    return Backtest(tau, losses, table, rows.frame)
 
 
 def _ordered(value: Array, shortfall: Array, losses: bool) -> None:
@@ -162,8 +174,9 @@ def _table(rows: Rows, v: Array, exceeded: NDArray[np.bool_], tau: float, lags: 
     found = []
     for g in range(rows.membership.groups):
         inside = rows.membership.mask(g)
-        n = int(inside.sum())
-        found.append((n, int(exceeded[inside].sum()), (1 - tau) * n, *_tests(v[:, inside], lags, correction)))
+        w = rows.weights[inside]
+        counts = int((w > 0).sum()), float(w @ exceeded[inside]), (1 - tau) * float(w.sum())
+        found.append((*counts, *_tests(v[:, inside], w, lags, correction)))
     names = ("rows", "exceedances", "expected", "var_mean", "var_se", "es_mean", "es_se", "wald", "p_value", "one_sided")
     table: dict[str, NDArray[Any]] = {"name": np.array(rows.groups.names)}
     table |= {name: np.array(column) for name, column in zip(names, zip(*found, strict=True), strict=True)}
@@ -172,16 +185,19 @@ def _table(rows: Rows, v: Array, exceeded: NDArray[np.bool_], tau: float, lags: 
     return table
 
 
-def _tests(v: Array, lags: int, correction: str) -> tuple[float, ...]:
+def _tests(v: Array, weights: Array, lags: int, correction: str) -> tuple[float, ...]:
     """Means with standard errors, Wald's statistic with its p-value, and the one-sided p-value."""
     from scipy.special import gammaincc, ndtr  # imported late: only a test needs it
 
     n = v.shape[1]
-    if n == 0:
+    if not weights.any():
         return (*(float("nan"),) * 4, 0.0, 1.0, 1.0)
-    mean = v.mean(axis=1)
-    moment = _long_run(v, min(lags, n - 1))
-    spread = np.sqrt(np.maximum(np.diag(_long_run(v - mean[:, None], min(lags, n - 1))), 0.0) / n)
+    share = weights * (
+        n / weights.sum()
+    )  # mean 1: a plain mean of share·V is the weighted mean of V, its variance that of the terms
+    mean = (share * v).mean(axis=1)
+    moment = _long_run(share * v, min(lags, n - 1))
+    spread = np.sqrt(np.maximum(np.diag(_long_run(share * (v - mean[:, None]), min(lags, n - 1))), 0.0) / n)
     # Judged in units of each coordinate: V⁰ is a share, V¹ is money.
     unit = np.sqrt(np.maximum(np.diag(moment), 1e-300))
     eigen, axes = np.linalg.eigh(moment / np.outer(unit, unit))

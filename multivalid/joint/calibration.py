@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid import validate
 from multivalid.atoms import frames, select
 from multivalid.audit.pair import PairAudit, audit_pair_rows
 from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.joint.certificate import JointCertificate
-from multivalid.joint.predictor import PairPredictor, pair_predictor_from_json
-from multivalid.properties import Pair, parse_any, spec_of
+from multivalid.joint.link_predictor import PairLinkPredictor
+from multivalid.joint.predictor import PairLevelPredictor, PairPredictor
+from multivalid.model_file import described, parts, predictor_of
+from multivalid.properties import Pair
 from multivalid.storage import write_json
 
-KIND, VERSION = "multivalid.joint_calibration", 1
+KIND = "multivalid.joint_calibration"
+PREDICTORS: dict[str, Callable[[dict[str, Any], int], PairPredictor]] = {
+    "pair levels": PairLevelPredictor.from_json,
+    "pair link": PairLinkPredictor.from_json,
+}
 
 
 class JointCalibration:
@@ -105,16 +111,20 @@ class JointCalibration:
     def audit(self, y_true: Any, y_pred: Any, *, data: Any = None, groups: Any = None, sample_weight: Any = None) -> PairAudit:
         """Audit the calibrated predictions on rows with known outcomes; `y_pred` are the model's own predictions.
 
-        Levels that the rows do not reach are widened to: predictions outside the fitted range count at the outermost level.
+        Calibrated predictions outside the range of the fitted levels count at the outermost level.
+
+        Examples
+        --------
+        >>> import multivalid as mv
+        >>> y, said = [0.0, 1.0, 0.0, 1.0], [[0.5, 0.9]] * 4
+        >>> fitted = mv.multicalibrate(y, said, groups=[], property="mean_variance", mode="theorem", m=20)
+        >>> [round(error, 6) for error in fitted.audit(y, said).errors]
+        [0.000625, 0.000625]
         """
-        frame = None if data is None else frames.eager(data)
-        calibrated = self.predict(y_pred, data=data, groups=groups)
-        labels = validate.vector(select.resolve(y_true, frame, "y_true"), "y_true")
-        validate.same_length(calibrated, labels.size, "y_pred", "y_true")
-        weights = validate.weights(select.resolve(sample_weight, frame, "sample_weight"), labels.size)
-        membership = select.membership_of(self.groups, data=data, groups=groups, rows=labels.size)
-        rows = select.Rows(labels, calibrated, weights, self.groups, membership, frame)
-        return audit_pair_rows(rows, self.property, tuple(_widened(g, calibrated[:, k]) for k, g in enumerate(self.grids)))
+        rows = select.rows_for(self.groups, y_true, y_pred, data=data, groups=groups, sample_weight=sample_weight, width=2)
+        calibrated = self.predictor.predict(rows.predictions, rows.membership)
+        grids = tuple(_widened(g, calibrated[:, k]) for k, g in enumerate(self.grids))
+        return audit_pair_rows(replace(rows, predictions=calibrated), self.property, grids)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one JSON file, whole or not at all; `multivalid.load` reads it back."""
@@ -122,49 +132,22 @@ class JointCalibration:
 
     def to_json(self) -> dict[str, Any]:
         """The model as plain data."""
-        spec = spec_of(self.property)
-        if spec is None:
-            raise InputError(f"{self.property!r} is built from a function, which a model file cannot hold.")
-        return {
-            "kind": KIND,
-            "version": VERSION,
-            "property": spec,
-            "groups": self.groups.to_json(),
-            "predictor": self.predictor.to_json(),
-            "certificate": self.certificate.to_json(),
-        }
+        return described(KIND, self.property, self.groups, self.predictor, self.certificate)
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> JointCalibration:
         """The model that `to_json` described, every part checked."""
-        fields = {"kind", "version", "property", "groups", "predictor", "certificate"}
-        if set(content) != fields:
-            raise ModelFileError(f"the model has fields {sorted(set(content) ^ fields)} too many or too few.")
-        if content["version"] != VERSION or isinstance(content["version"], bool):
-            raise ModelFileError(f"the model has version {content['version']!r}; this release reads version {VERSION}.")
-        if not isinstance(content["certificate"], dict):
-            raise ModelFileError("certificate must be an object.")
-        groups = FittedGroups.from_json(content["groups"])
-        predictor = pair_predictor_from_json(content["predictor"], len(groups))
-        return cls(_pair(content["property"]), groups, predictor, JointCertificate.from_json(content["certificate"]))
+        found = parts(content, KIND)
+        if not isinstance(found.property, Pair):
+            raise ModelFileError(f"property must be a pair, got {content['property']!r}.")
+        predictor = predictor_of(found.predictor, len(found.groups), PREDICTORS)
+        return cls(found.property, found.groups, predictor, JointCertificate.from_json(found.certificate))
 
     def __repr__(self) -> str:
         groups = len(self.groups)
         return (
             f"<JointCalibration of {self.property!r} for {groups} groups: {self.certificate.status}, {len(self.patches)} patches>"
         )
-
-
-def _pair(spec: Any) -> Pair:
-    if not isinstance(spec, str):
-        raise ModelFileError(f"property must be text, got {spec!r}.")
-    try:
-        pair = parse_any(spec)
-    except InputError as error:
-        raise ModelFileError(f"property: {error}") from None
-    if not isinstance(pair, Pair):
-        raise ModelFileError(f"property must be a pair, got {spec!r}.")
-    return pair
 
 
 def _widened(grid: Grid, values: NDArray[np.float64]) -> Grid:

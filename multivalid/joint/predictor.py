@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -80,16 +80,3 @@ def _patch(patch: Any, groups: int, grids: tuple[Grid, Grid]) -> JointPatch:
     raise ModelFileError(
         f"a patch must be [side, group, level, level, level] with group below {groups} and levels of the grids, got {str(patch)[:80]}."
     )
-
-
-def pair_predictor_from_json(data: Any, groups: int) -> PairPredictor:
-    """The predictor that a model file describes."""
-    from multivalid.joint.link_predictor import PairLinkPredictor  # it builds on this module
-
-    kinds: dict[str, Callable[[dict[str, Any], int], PairPredictor]] = {
-        "pair levels": PairLevelPredictor.from_json,
-        "pair link": PairLinkPredictor.from_json,
-    }
-    if not isinstance(data, dict) or data.get("kind") not in kinds:
-        raise ModelFileError(f"predictor must be an object of kind {' or '.join(kinds)}.")
-    return kinds[data["kind"]](data, groups)

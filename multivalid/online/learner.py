@@ -72,6 +72,7 @@ class OnlineMulticalibrator:
 
     Examples
     --------
+    >>> import numpy as np
     >>> learner = OnlineMulticalibrator("mean", groups=2, m=10, seed=1)
     >>> rng = np.random.default_rng(0)
     >>> for _ in range(500):
@@ -225,7 +226,7 @@ class OnlineMulticalibrator:
 
     # ---- keeping ---------------------------------------------------------------------------------------------------------
     def save(self, path: str | Path) -> None:
-        """Write the whole state as JSON; `multivalid.online.load` goes on exactly where this learner stands."""
+        """Write the whole state as JSON; `multivalid.load` goes on exactly where this learner stands."""
         from multivalid.online.state import save
 
         save(self, path)

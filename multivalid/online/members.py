@@ -107,8 +107,8 @@ def members(groups: Any) -> Members:
         return Fitted(groups)
     if isinstance(groups, (int, np.integer)) and not isinstance(groups, bool):
         return BooleanRows(int(groups))
+    wanted = Groups(groups)
     try:
-        wanted = Groups(groups)
         bare = next((one.item for one in wanted.entries if isinstance(one.item, str) and one.item.isidentifier()), None)
         if bare is not None:  # without data it could only be read as a boolean column, and fail on the first row
             raise InputError(f"{bare!r} is a column")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +11,7 @@ from multivalid.errors import ModelFileError
 from multivalid.online.draws import Draws
 from multivalid.online.play import Play
 from multivalid.online.setup import Setup
+from multivalid.storage import read_json, write_json
 
 if TYPE_CHECKING:
     from multivalid.online.learner import OnlineMulticalibrator
@@ -94,24 +92,13 @@ def from_json(data: Any) -> OnlineMulticalibrator:
     return learner
 
 
-def save(learner: OnlineMulticalibrator, path: str | Path) -> None:
-    """Write `to_json` under a temporary name, then rename: a reader sees the old file or the new one, never half."""
-    text = json.dumps(to_json(learner), allow_nan=False)
-    path = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+def save(learner: OnlineMulticalibrator, path: str | os.PathLike[str]) -> None:
+    """Write `to_json` whole or not at all, with a checksum."""
+    write_json(path, to_json(learner))
 
 
-def load(path: str | Path) -> OnlineMulticalibrator:
-    """The learner saved at `path`; it goes on exactly where the saved one stood.
+def load(path: str | os.PathLike[str]) -> OnlineMulticalibrator:
+    """The learner saved at `path`, as `multivalid.load` reads it too; it goes on exactly where the saved one stood.
 
     Examples
     --------
@@ -124,13 +111,7 @@ def load(path: str | Path) -> OnlineMulticalibrator:
     >>> twin.predict_one([True]) == learner.predict_one([True])
     True
     """
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ModelFileError(f"{path} is not JSON: {error}.") from None
-    except OSError as error:
-        raise ModelFileError(f"{path} cannot be read: {error}.") from None
-    return from_json(data)
+    return from_json(read_json(path))
 
 
 def play_to_json(play: Play) -> list[Any]:

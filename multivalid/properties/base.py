@@ -210,18 +210,79 @@ class Property(ABC):
         return None
 
     @staticmethod
-    def from_identification(identification: Callable[[Any, Any], Any], **options: Any) -> Property:
-        """A property from a user's V(prediction, label); see `multivalid.properties.custom.from_identification`."""
-        from multivalid.properties.custom import from_identification
+    def from_identification(
+        identification: Callable[[Any, Any], Any],
+        *,
+        range: tuple[float, float] = (0.0, 1.0),
+        labels: tuple[float, float] | None = None,
+        score: Callable[[Any, Any], Any] | None = None,
+        lipschitz: float | None = None,
+        anti_lipschitz: float | None = None,
+        breakpoints: Callable[[Array], Any] | None = None,
+        name: str | None = None,
+    ) -> Property:
+        """A property of your own from V(prediction, label), nondecreasing in the prediction, negative below Γ and positive above.
 
-        return from_identification(identification, **options)
+        Parameters
+        ----------
+        identification : callable
+            V, accepting two NumPy arrays of one shape.
+        range : (float, float)
+            Where the property's values lie.
+        labels : (float, float), optional
+            Where labels may lie; the same as `range` when not given.
+        score : callable, optional
+            S with ∂S/∂prediction = V; integrated numerically from V when not given.
+        lipschitz, anti_lipschitz : float, optional
+            L and L_a, where you know them; they enter the guarantees.
+        breakpoints : callable, optional
+            For a vector of labels, the predictions (labels × any number) where V jumps; γ = y is always one.
+        name : str, optional
+            Name in reports.
+
+        Raises
+        ------
+        PropertyError
+            With the law that fails and where: V is not finite, falls, or has the wrong sign.
+
+        Examples
+        --------
+        >>> third = Property.from_identification(lambda g, y: (y <= g) - 1 / 3, name="lower third")
+        >>> third.solve([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+        0.2
+        """
+        from multivalid.properties.custom import from_identification  # it builds on this module
+
+        return from_identification(
+            identification, range=range, labels=labels, score=score, lipschitz=lipschitz, anti_lipschitz=anti_lipschitz,
+            breakpoints=breakpoints, name=name,
+        )  # fmt: skip
 
     @staticmethod
-    def from_score(score: Callable[[Any, Any], Any], **options: Any) -> Property:
-        """A property from a user's S(prediction, label); see `multivalid.properties.custom.from_score`."""
+    def from_score(
+        score: Callable[[Any, Any], Any],
+        *,
+        range: tuple[float, float] = (0.0, 1.0),
+        labels: tuple[float, float] | None = None,
+        lipschitz: float | None = None,
+        anti_lipschitz: float | None = None,
+        name: str | None = None,
+    ) -> Property:
+        """A property of your own from S(prediction, label), convex in the prediction; V is its derivative, taken numerically.
+
+        Parameters are those of `from_identification`. The derivative is from the right, and good to about nine digits where S is smooth;
+        within a ten-thousandth of the range of a kink it is only a bound, so for a score with kinks give its V to
+        `from_identification` instead. The score is also evaluated that far outside `range`.
+
+        Examples
+        --------
+        >>> quartic = Property.from_score(lambda g, y: (g - y) ** 4, name="quartic")
+        >>> round(quartic.solve([0.0, 0.0, 1.0]), 6)
+        0.442493
+        """
         from multivalid.properties.custom import from_score
 
-        return from_score(score, **options)
+        return from_score(score, range=range, labels=labels, lipschitz=lipschitz, anti_lipschitz=anti_lipschitz, name=name)
 
 
 def broadcast(prediction: ArrayLike, label: ArrayLike) -> tuple[Array, Array]:

@@ -32,36 +32,7 @@ def from_identification(
     breakpoints: Callable[[Array], Any] | None = None,
     name: str | None = None,
 ) -> Property:
-    """A property from V(prediction, label), nondecreasing in the prediction, negative below Γ and positive above.
-
-    Parameters
-    ----------
-    identification : callable
-        V, accepting two NumPy arrays of one shape.
-    range : (float, float)
-        Where the property's values lie.
-    labels : (float, float), optional
-        Where labels may lie; the same as `range` when not given.
-    score : callable, optional
-        S with ∂S/∂prediction = V; integrated numerically from V when not given.
-    lipschitz, anti_lipschitz : float, optional
-        L and L_a, where you know them; they enter the guarantees.
-    breakpoints : callable, optional
-        For a vector of labels, the predictions (labels × any number) where V jumps; γ = y is always one.
-    name : str, optional
-        Name in reports.
-
-    Raises
-    ------
-    PropertyError
-        With the law that fails and where: V is not finite, falls, or has the wrong sign.
-
-    Examples
-    --------
-    >>> third = from_identification(lambda g, y: (y <= g) - 1 / 3, name="lower third")
-    >>> third.solve([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
-    0.2
-    """
+    """What `Property.from_identification` promises."""
     interval = _interval(range, "range")
     domain = interval if labels is None else _interval(labels, "labels")
     title = name or name_of(identification)
@@ -81,18 +52,7 @@ def from_score(
     anti_lipschitz: float | None = None,
     name: str | None = None,
 ) -> Property:
-    """A property from S(prediction, label), convex in the prediction; V is its derivative, taken numerically from the right.
-
-    Parameters are those of `from_identification`. The derivative is good to about nine digits where S is smooth; within a
-    ten-thousandth of the range of a kink it is only a bound, so for a score with kinks give its V to `from_identification` instead.
-    The score is also evaluated that far outside `range`.
-
-    Examples
-    --------
-    >>> quartic = from_score(lambda g, y: (g - y) ** 4, name="quartic")
-    >>> round(quartic.solve([0.0, 0.0, 1.0]), 6)
-    0.442493
-    """
+    """What `Property.from_score` promises."""
     interval = _interval(range, "range")
     domain = interval if labels is None else _interval(labels, "labels")
     derivative = RightDerivative(score, STEP * interval.length)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from multivalid.errors import InputError, ScopeError
 from multivalid.properties.atoms_only import Entropy, Mode
@@ -98,11 +98,12 @@ FUNCTIONALS: dict[str, tuple[Callable[..., Functional], tuple[Callable[[str], An
 }
 # Names whose parameters may all be left out.
 DEFAULTS = ("iqr", "quantile_iqr")
-_USER: dict[str, Property] = {}
+_USER: dict[str, Property | Pair] = {}
+Named = TypeVar("Named", bound=Property | Pair)
 
 
-def register(name: str, prop: Property) -> Property:
-    """Give a property a name, so that it can be asked for by text and saved in a model.
+def register(name: str, prop: Named) -> Named:
+    """Give a property or a pair a name, so that it can be asked for by text and saved in a model.
 
     A model saved with a registered property stores the name alone; register the same property before loading it.
 
@@ -111,13 +112,16 @@ def register(name: str, prop: Property) -> Property:
     >>> third = register("lower third", Property.from_identification(lambda g, y: (y <= g) - 1 / 3))
     >>> parse("lower third") is third
     True
+    >>> spread = register("median and spread", Pair.from_target(Quantile(0.5), lambda g, y: abs(y - g), range=(0, 1)))
+    >>> parse_any("median and spread") is spread
+    True
     """
-    if not isinstance(name, str) or not name.strip() or ":" in name:
-        raise InputError(f"name must be text without a colon, got {name!r}.")
+    if not isinstance(name, str) or not name.strip() or name != name.strip() or ":" in name:
+        raise InputError(f"name must be text without a colon, nor blanks around it, got {name!r}.")
     if name in _entries() or name == "bayes":
         raise InputError(f"{name!r} is a built-in property; choose another name.")
-    if not isinstance(prop, Property):
-        raise InputError(f"only a property can be registered, got {prop!r}.")
+    if not isinstance(prop, (Property, Pair)):
+        raise InputError(f"only a property or a pair can be registered, got {prop!r}.")
     _USER[name] = prop
     return prop
 
@@ -189,4 +193,6 @@ def spec_of(prop: Target) -> str | None:
     """Text that `parse_any` reads back to `prop`; None when it was built from a function and has no registered name."""
     if prop.spec is not None:
         return prop.spec
+    if isinstance(prop, BayesPair) and (inner := spec_of(prop.prop)) is not None:
+        return f"bayes:{inner}"
     return next((name for name, known in _USER.items() if known is prop or known == prop), None)

@@ -32,7 +32,8 @@ class Counterexample:
 
     Examples
     --------
-    >>> from multivalid.properties import CVaR
+    >>> from multivalid import CVaR, Law
+    >>> from multivalid.scope import certify
     >>> found = certify(CVaR(0.9), Law.point(0.5), Law.bernoulli(0.05))
     >>> found.value, round(found.mixture_value, 12), found.verify()
     (0.5, 0.625, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
 from typing import Any
@@ -193,8 +194,12 @@ class TestFitting:
         assert abs(np.mean(self.y <= model.predict(self.X)) - 0.9) < 0.05
 
     def test_a_classifier_predicts_probabilities_only(self) -> None:
-        with pytest.raises(mv.MultivalidError, match="property must be 'mean' for a classifier"):
-            MulticalibratedClassifier(property="median").fit(self.X, self.y > 0)
+        for other in ("median", "mean_variance", mv.Expectile(0.8), "variance"):
+            message = f"property must be 'mean' for a classifier.*MulticalibratedRegressor(property={other!r})"
+            with pytest.raises(mv.MultivalidError, match=re.escape(message).replace(r"\.\*", ".*")):
+                MulticalibratedClassifier(property=other).fit(self.X, self.y > 0)
+        for same in ("mean", mv.Mean()):
+            MulticalibratedClassifier(property=same, mode="theorem", m=5).fit(self.X, self.y > 0)
         with pytest.raises(mv.MultivalidError, match="must have predict_proba, but LinearSVC has not"):
             MulticalibratedClassifier(LinearSVC()).fit(self.X, self.y > 0)
 

@@ -31,6 +31,84 @@ def test_counts_and_means_by_hand():
     assert found["wald"][0] == pytest.approx(4 * mean @ np.linalg.solve(moment, mean))
 
 
+def weighted_book(n=160, seed=3):
+    """Losses, forecasts that differ from row to row, weights with zeros and ties, a group."""
+    random = np.random.default_rng(seed)
+    y, var = random.gamma(2.0, size=n), random.choice([3.0, 4.5, 5.0], n)
+    return y, var, var + random.choice([0.8, 1.1], n), random.integers(0, 4, n).astype(float), random.random(n) < 0.4
+
+
+@pytest.mark.parametrize("lags", [0, 3])
+def test_weights_against_the_formulas_written_out(lags):
+    y, var, es, w, group = weighted_book()
+    found = mv.backtest(y, var, es, tau=0.9, groups=[group], sample_weight=w, lags=lags).table
+    for g, rows in enumerate([range(y.size), np.flatnonzero(group)]):
+        y_, var_, es_, w_ = y[rows], var[rows], es[rows], w[rows]
+        total, n = w_.sum(), len(rows)
+        v = np.array([(y_ <= var_) - 0.9, es_ - var_ - np.maximum(y_ - var_, 0) / 0.1])
+        mean = np.array([sum(w_[i] * v[k, i] for i in range(n)) / total for k in (0, 1)])
+
+        def covariance(terms, w_=w_, n=n, total=total):
+            out = np.zeros((2, 2))
+            for i in range(n):
+                for j in range(max(0, i - lags), min(n, i + lags + 1)):
+                    out += (1 - abs(i - j) / (lags + 1)) * w_[i] * w_[j] * np.outer(terms[:, i], terms[:, j]) / total**2
+            return out
+
+        about_zero, about_mean = covariance(v), covariance(v - mean[:, None])
+        assert found["rows"][g] == (w_ > 0).sum()
+        assert found["exceedances"][g] == pytest.approx(w_[y_ > var_].sum())
+        assert found["expected"][g] == pytest.approx(0.1 * total)
+        assert [found["var_mean"][g], found["es_mean"][g]] == pytest.approx(mean)
+        assert [found["var_se"][g], found["es_se"][g]] == pytest.approx(np.sqrt(np.diag(about_mean)))
+        assert found["wald"][g] == pytest.approx(mean @ np.linalg.solve(about_zero, mean))
+        one = sorted(NormalDist().cdf(mean[k] / about_zero[k, k] ** 0.5) for k in (0, 1))
+        assert found["one_sided"][g] == pytest.approx(min(2 * one[0], one[1]))
+
+
+def test_whole_weights_and_repeated_rows_agree_on_what_is_estimated():
+    y, var, es, w, group = weighted_book()
+    weighted = mv.backtest(y, var, es, tau=0.9, groups=[group], sample_weight=w).table
+    again = np.repeat(np.arange(y.size), w.astype(int))
+    repeated = mv.backtest(y[again], var[again], es[again], tau=0.9, groups=[group[again]]).table
+    for name in ("exceedances", "expected", "var_mean", "es_mean"):
+        np.testing.assert_allclose(weighted[name], repeated[name], rtol=1e-12)
+    assert (weighted["wald"] < repeated["wald"]).all()  # rows seen twice would be more evidence; rows that count twice are not
+    assert (weighted["var_se"] > repeated["var_se"]).all()
+
+
+def test_weights_that_say_nothing():
+    y, var, es, w, group = weighted_book()
+    plain = mv.backtest(y, var, es, tau=0.9, groups=[group]).table
+    seven = mv.backtest(y, var, es, tau=0.9, groups=[group], sample_weight=np.full(y.size, 7.0)).table
+    for name in ("rows", "var_mean", "var_se", "es_mean", "es_se", "wald", "p_value", "one_sided", "p_adjusted"):
+        np.testing.assert_allclose(seven[name], plain[name], rtol=1e-10)
+    np.testing.assert_allclose(seven["exceedances"], 7 * plain["exceedances"])
+    assert plain["exceedances"].dtype == np.int64
+    kept = w > 0
+    without = mv.backtest(y[kept], var[kept], es[kept], tau=0.9, groups=[group[kept]], sample_weight=w[kept]).table
+    zeros = mv.backtest(y, var, es, tau=0.9, groups=[group], sample_weight=w).table
+    for name in set(zeros) - {"name"}:
+        np.testing.assert_allclose(zeros[name], without[name], rtol=1e-10)
+
+
+def test_weights_come_from_columns_and_are_checked():
+    y, var, es, w, group = weighted_book()
+    frame = pd.DataFrame({"loss": y, "v": var, "e": es, "w": w, "desk": np.where(group, "rates", "credit")})
+    named = mv.backtest("loss", "v", "e", tau=0.9, groups=["desk == 'rates'"], data=frame, sample_weight="w")
+    given = mv.backtest(y, var, es, tau=0.9, groups=[group], sample_weight=w)
+    np.testing.assert_array_equal(named.table["wald"], given.table["wald"])
+    assert f" {given.table['exceedances'][0]:.1f} " in given.summary()
+    with pytest.raises(InputError, match="sample_weight"):
+        mv.backtest(y, var, es, tau=0.9, groups=[], sample_weight=-w)
+    with pytest.raises(InputError, match="sample_weight"):
+        mv.backtest(y, var, es, tau=0.9, groups=[], sample_weight=w[1:])
+    empty = mv.backtest(y, var, es, tau=0.9, groups=[group], sample_weight=np.where(group, 0.0, 1.0)).table
+    assert empty["rows"].tolist() == [int((~group).sum()), 0]
+    assert np.isnan(empty["var_mean"][1])
+    assert empty["p_value"][1] == 1.0
+
+
 def test_size_under_the_null():
     rejected = [], []
     for seed in range(300):
@@ -75,7 +153,7 @@ def test_wrong_sign_is_refused_with_a_way_out():
 def test_bad_input(change):
     y, group = book(50)
     arguments = {"var": np.full(50, VAR), "es": np.full(50, ES), "tau": TAU, "groups": [group], **change}
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=f"^{next(iter(change))} (must|has)"):
         mv.backtest(y, arguments.pop("var"), arguments.pop("es"), **arguments)
 
 

@@ -123,45 +123,87 @@ def test_bad_audit_and_output():
         fitted.predict(SAID, data=pd.DataFrame({"x": Y}), output="a")
 
 
-def test_a_function_cannot_be_saved(tmp_path):
-    pair = mv.Pair.from_target(mv.Mean(), lambda g, y: np.abs(y - g), range=(0, 1), name="spread")
-    fitted = mv.multicalibrate(Y, SAID, groups=[], property=pair, mode="theorem")
-    with pytest.raises(InputError, match="function"):
-        fitted.save(tmp_path / "m.json")
+def spread():
+    return mv.Pair.from_target(mv.Mean(), lambda g, y: np.abs(y - g), range=(0, 1), name="spread")
+
+
+def deviation():
+    return mv.Pair.from_identification(mv.Mean(), lambda g, s, y: s**2 - (y - g) ** 2, range=(0, 1), name="std")
+
+
+@pytest.mark.parametrize(("make", "mode"), [(spread, "theorem"), (spread, "practical"), (deviation, "theorem")])
+def test_a_function_cannot_be_saved_but_a_name_can(make, mode, tmp_path):
+    pair, name, path = make(), f"mean and {make.__name__}, {mode}", tmp_path / "m.json"
+    fitted = mv.multicalibrate(Y, SAID, groups=[], property=pair, mode=mode)
+    with pytest.raises(InputError, match=r"built from a function.*multivalid\.register\('my pair', pair\)"):
+        fitted.save(path)
+    assert not path.exists()
+    assert mv.register(name, pair) is pair
+    fitted.save(path)
+    again = mv.load(path)
+    assert again.property is pair
+    np.testing.assert_array_equal(again.predict(SAID), fitted.predict(SAID))
+    with pytest.raises(ModelFileError, match=r"somebody else's.*must be registered before loading"):
+        mv.JointCalibration.from_json({**fitted.to_json(), "property": "somebody else's"})
+    with pytest.raises(InputError, match="is a pair"):
+        mv.parse(name)
+
+
+def test_the_bayes_pair_of_a_registered_property_has_its_name():
+    lower = mv.Property.from_identification(lambda g, y: (y <= g) - 0.3, name="lower")
+    fitted = mv.multicalibrate(Y, SAID, groups=[], property=mv.BayesPair(lower), mode="theorem")
+    with pytest.raises(InputError, match="built from a function"):
+        fitted.to_json()
+    mv.register("three in ten", lower)
+    assert fitted.to_json()["property"] == "bayes:three in ten"
+    assert mv.JointCalibration.from_json(fitted.to_json()).property == mv.BayesPair(lower)
+
+
+def test_a_model_of_one_kind_is_not_read_as_another():
+    single = mv.multicalibrate(Y, Y, groups=[], mode="theorem", m=4).to_json()
+    joint = mv.multicalibrate(Y, SAID, groups=[], property="mean_variance", mode="theorem", m=4).to_json()
+    for reader, other in ((mv.Calibration, joint), (mv.JointCalibration, single)):
+        with pytest.raises(ModelFileError, match=r"the model is a .*, not a"):
+            reader.from_json(other)
+    with pytest.raises(ModelFileError, match="property must be a pair, got 'mean'"):
+        mv.JointCalibration.from_json({**joint, "property": "mean"})
+    for text in ("mean_variance", "variance"):
+        with pytest.raises(ModelFileError, match=f"calibrated alone, got '{text}'"):
+            mv.Calibration.from_json({**single, "property": text})
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "message"),
     [
-        lambda c: c.update(version=2),
-        lambda c: c.update(property="mean"),
-        lambda c: c.update(property=7),
-        lambda c: c.update(property="quantile_cvar:9"),
-        lambda c: c.update(extra=1),
-        lambda c: c.update(certificate=[]),
-        lambda c: c["certificate"].update(status="fine"),
-        lambda c: c["certificate"].update(alpha=[1.0]),
-        lambda c: c["certificate"].update(updates=[1, -1]),
-        lambda c: c["certificate"].update(error=["a", 1.0]),
-        lambda c: c["certificate"].update(blocked=[[0, 0]]),
-        lambda c: c["certificate"].update(note=None),
-        lambda c: c["certificate"].pop("passes"),
-        lambda c: c["predictor"].update(kind="levels"),
-        lambda c: c["predictor"].update(grids=[]),
-        lambda c: c["predictor"].update(patches=[[0, 0, 0, 0, 99]]),
-        lambda c: c["predictor"].update(patches=[[2, 0, 0, 0, 0]]),
-        lambda c: c["predictor"].update(patches=[[0, 5, 0, 0, 0]]),
-        lambda c: c["predictor"].update(patches={}),
+        (lambda c: c.update(version=2), "version 2"),
+        (lambda c: c.update(property="mean"), "property must be a pair, got 'mean'"),
+        (lambda c: c.update(property=7), "property must be text, got 7"),
+        (lambda c: c.update(property="quantile_cvar:9"), "property: tau must be"),
+        (lambda c: c.update(extra=1), r"fields .'extra'."),
+        (lambda c: c.update(certificate=[]), "certificate must be an object"),
+        (lambda c: c["certificate"].update(status="fine"), "status must be one of"),
+        (lambda c: c["certificate"].update(alpha=[1.0]), "alpha must be a list of 2"),
+        (lambda c: c["certificate"].update(updates=[1, -1]), "updates must be a whole number"),
+        (lambda c: c["certificate"].update(error=["a", 1.0]), "error must be a finite number"),
+        (lambda c: c["certificate"].update(blocked=[[0, 0]]), "a blocked cell must be a list of 6"),
+        (lambda c: c["certificate"].update(note=None), "note must be text"),
+        (lambda c: c["certificate"].pop("passes"), r"fields .'passes'. are missing"),
+        (lambda c: c["predictor"].update(kind="levels"), "predictor must be an object of kind"),
+        (lambda c: c["predictor"].update(grids=[]), "grids must be a list of two"),
+        (lambda c: c["predictor"].update(patches=[[0, 0, 0, 0, 99]]), "a patch must be"),
+        (lambda c: c["predictor"].update(patches=[[2, 0, 0, 0, 0]]), "a patch must be"),
+        (lambda c: c["predictor"].update(patches=[[0, 5, 0, 0, 0]]), "a patch must be"),
+        (lambda c: c["predictor"].update(patches={}), "must have grids and a list of patches"),
     ],
 )
-def test_damaged_files_are_refused(damage, tmp_path):
+def test_damaged_files_are_refused(damage, message, tmp_path):
     fitted = mv.multicalibrate(Y, SAID, groups=[], property="quantile_cvar:0.9", mode="theorem")
     fitted.save(tmp_path / "m.json")
     content = json.loads((tmp_path / "m.json").read_text())
     content.pop("checksum")
     damage(content)
     (tmp_path / "m.json").write_text(json.dumps({**content, "checksum": checksum(content)}))
-    with pytest.raises(ModelFileError):
+    with pytest.raises(ModelFileError, match=message):
         mv.load(tmp_path / "m.json")
 
 

@@ -15,39 +15,43 @@ from multivalid.grid import Grid
 from multivalid.online import OnlineMulticalibrator
 from multivalid.online.state import state_of
 
-CALLS: dict[str, Callable[[Any], object]] = {
-    "label above": lambda a: a.learn_one({"age": 3}, 1.5),
-    "label below": lambda a: a.learn_one({"age": 3}, -0.1),
-    "label NaN": lambda a: a.learn_one({"age": 3}, math.nan),
-    "label numpy NaN": lambda a: a.learn_one({"age": 3}, np.float64("nan")),
-    "label infinite": lambda a: a.learn_one({"age": 3}, math.inf),
-    "label text": lambda a: a.learn_one({"age": 3}, "0.5"),
-    "label None": lambda a: a.learn_one({"age": 3}, None),
-    "weight above one": lambda a: a.learn_one({"age": 3}, 0.5, 1.5),
-    "weight negative": lambda a: a.learn_one({"age": 3}, 0.5, -1.0),
-    "weight NaN": lambda a: a.learn_one({"age": 3}, 0.5, math.nan),
-    "feature missing": lambda a: a.learn_one({"height": 3}, 0.5),
-    "feature missing in predict": lambda a: a.predict_one({}),
-    "feature missing in ask": lambda a: a.ask({}),
-    "feature of another type": lambda a: a.predict_one({"age": "old"}),
-    "row not a dict": lambda a: a.predict_one([True]),
-    "base NaN": lambda a: a.predict_one({"age": 3}, math.nan),
-    "base text": lambda a: a.ask({"age": 3}, "high"),
-    "unknown ticket": lambda a: a.tell(10**6, 0.5),
-    "negative ticket": lambda a: a.tell(-1, 0.5),
-    "ticket of another type": lambda a: a.tell("first", 0.5),
-    "used ticket": lambda a: a.tell(0, 0.5),
-    "open ticket, bad label": lambda a: a.tell(1, 7.0),
-    "forget a used ticket": lambda a: a.forget(0),
-    "batch with one bad label": lambda a: a.learn_many([{"age": 3}] * 3, [0.1, 0.2, 3.0]),
-    "batch of other length": lambda a: a.learn_many([{"age": 3}] * 3, [0.1, 0.2]),
-    "batch with a missing feature": lambda a: a.learn_many([{"age": 3}, {}], [0.1, 0.2]),
-    "batch without labels": lambda a: a.learn_many([{"age": 3}], None),
-    "batch with a bad weight": lambda a: a.learn_many([{"age": 3}], [0.1], [2.0]),
-    "replay with a missing label": lambda a: a.replay([{"age": 3, "y": 0.1}, {"age": 3}], "y"),
-    "replay with a missing feature at the end": lambda a: a.replay([{"age": 3}] * 5000 + [{}], np.zeros(5001)),
-    "replay with NaN": lambda a: a.replay([{"age": 3}] * 2, [0.1, math.nan]),
-    "replay of something else": lambda a: a.replay(3, [0.1]),
+# What is called, and what the refusal must say: another error in its place would be a bug.
+CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
+    "label above": (lambda a: a.learn_one({"age": 3}, 1.5), "y must lie in labels"),
+    "label below": (lambda a: a.learn_one({"age": 3}, -0.1), "y must lie in labels"),
+    "label NaN": (lambda a: a.learn_one({"age": 3}, math.nan), r"y must lie in labels=.*got nan"),
+    "label numpy NaN": (lambda a: a.learn_one({"age": 3}, np.float64("nan")), "y must be finite"),
+    "label infinite": (lambda a: a.learn_one({"age": 3}, math.inf), "y must lie in labels"),
+    "label text": (lambda a: a.learn_one({"age": 3}, "0.5"), "y must be a number"),
+    "label None": (lambda a: a.learn_one({"age": 3}, None), "y must be a number"),
+    "weight above one": (lambda a: a.learn_one({"age": 3}, 0.5, 1.5), "weight must lie in"),
+    "weight negative": (lambda a: a.learn_one({"age": 3}, 0.5, -1.0), "weight must lie in"),
+    "weight NaN": (lambda a: a.learn_one({"age": 3}, 0.5, math.nan), "weight must lie in"),
+    "feature missing": (lambda a: a.learn_one({"height": 3}, 0.5), r"no column 'age' in the row. Columns: height"),
+    "feature missing in predict": (lambda a: a.predict_one({}), "no column 'age'"),
+    "feature missing in ask": (lambda a: a.ask({}), "no column 'age'"),
+    "feature of another type": (lambda a: a.predict_one({"age": "old"}), "type str cannot be compared with 18"),
+    "row not a dict": (lambda a: a.predict_one([True]), "x must be a dict"),
+    "base NaN": (lambda a: a.predict_one({"age": 3}, math.nan), "base must be finite"),
+    "base text": (lambda a: a.ask({"age": 3}, "high"), "base must be a number"),
+    "unknown ticket": (lambda a: a.tell(10**6, 0.5), "ticket 1000000 was never given out"),
+    "negative ticket": (lambda a: a.tell(-1, 0.5), "ticket -1 was never given out"),
+    "ticket of another type": (lambda a: a.tell("first", 0.5), "ticket must be a Ticket"),
+    "used ticket": (lambda a: a.tell(0, 0.5), "ticket 0 has been used"),
+    "open ticket, bad label": (lambda a: a.tell(1, 7.0), r"y must lie in labels=.*got 7"),
+    "forget a used ticket": (lambda a: a.forget(0), "ticket 0 has been used"),
+    "batch with one bad label": (lambda a: a.learn_many([{"age": 3}] * 3, [0.1, 0.2, 3.0]), "the first at row 2"),
+    "batch of other length": (lambda a: a.learn_many([{"age": 3}] * 3, [0.1, 0.2]), "y has 2 values but data has 3 rows"),
+    "batch with a missing feature": (lambda a: a.learn_many([{"age": 3}, {}], [0.1, 0.2]), "no column 'age'"),
+    "batch without labels": (lambda a: a.learn_many([{"age": 3}], None), "y must be an array of outcomes"),
+    "batch with a bad weight": (lambda a: a.learn_many([{"age": 3}], [0.1], [2.0]), r"weight must lie in .* in every row"),
+    "replay with a missing label": (
+        lambda a: a.replay([{"age": 3, "y": 0.1}, {"age": 3}], "y"),
+        "not every row of data has this feature",
+    ),
+    "replay with a missing feature at the end": (lambda a: a.replay([{"age": 3}] * 5000 + [{}], np.zeros(5001)), "no column 'age'"),
+    "replay with NaN": (lambda a: a.replay([{"age": 3}] * 2, [0.1, math.nan]), "y has 1 missing or infinite"),
+    "replay of something else": (lambda a: a.replay(3, [0.1]), "data must be an eager frame"),
 }
 
 
@@ -62,8 +66,9 @@ def test_refused_and_unchanged(tmp_path: Path, name: str, durable: bool) -> None
     first, _ = learner.ask({"age": 3}), learner.ask({"age": 30})
     learner.tell(first, 0.5)
     before = state_of(learner)
-    with pytest.raises(MultivalidError):
-        CALLS[name](learner)
+    call, message = CALLS[name]
+    with pytest.raises(MultivalidError, match=message):
+        call(learner)
     assert state_of(learner) == before
     learner.tell(1, 0.25)
     if durable:
@@ -80,13 +85,23 @@ def test_refused_and_unchanged(tmp_path: Path, name: str, durable: bool) -> None
     ],
 )  # fmt: skip
 def test_settings_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=list(options)[-1]):
         OnlineMulticalibrator("quantile:0.5", 1, **options)
 
 
-@pytest.mark.parametrize("groups", [-1, True, 2.5, None, ["__import__('os')"], ["age"]])
-def test_groups_refused(groups: Any) -> None:
-    with pytest.raises(MultivalidError):
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (-1, "groups must be a whole number of at least 0, got -1"),
+        (True, "^groups: an item is .* got True of type bool"),
+        (2.5, "^groups: an item is .* got 2.5 of type float"),
+        (None, "^groups: an item is .* got None of type NoneType"),
+        (["__import__('os')"], "calls are not part of the language"),
+        (["age"], "groups need data to know their values .'age' is a column"),
+    ],
+)
+def test_groups_refused(groups: Any, message: str) -> None:
+    with pytest.raises(MultivalidError, match=message):
         OnlineMulticalibrator("mean", groups)
 
 

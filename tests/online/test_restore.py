@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import multivalid as mv
 from multivalid.errors import InputError, ModelFileError
 from multivalid.online import OnlineMulticalibrator, load
 from multivalid.online.play import Play
 from multivalid.online.state import from_json, to_json
 from multivalid.properties.base import Property
 from multivalid.properties.parse import register
+from multivalid.storage import write_json
 
 from .streams import run, same
 
@@ -137,23 +139,47 @@ def test_bad_files(tmp_path: Path) -> None:
     learner.learn_one([True], 0.5)
     learner.ask([True])
     good = to_json(learner)
+    state = good["state"]
     damages = [
-        ("", "not JSON"),
-        (json.dumps({"kind": "other"}), "kind"),
-        (json.dumps({**good, "version": 99}), "version"),
-        (json.dumps({**good, "setup": {}}), "damaged"),
-        (json.dumps({**good, "seed": -1}), "damaged"),
-        (json.dumps({**good, "state": {**good["state"], "cells": [10**6]}}), "damaged"),
-        (json.dumps({**good, "state": {**good["state"], "r": [float("nan")] * 2}}), "damaged"),
-        (json.dumps({**good, "state": {**good["state"], "open": {"0": [[7], 0, None, 0]}}}), "damaged"),
-        (json.dumps([1]), "kind"),
+        ({"kind": "other"}, "kind|holds a"),
+        ({**good, "version": 99}, "version"),
+        ({**good, "setup": {}}, "damaged"),
+        ({**good, "seed": -1}, "damaged"),
+        ({**good, "state": {**state, "cells": [10**6]}}, "damaged"),
+        ({**good, "state": {**state, "r": [1e999] * 2}}, "damaged"),
+        ({**good, "state": {**state, "open": {"0": [[7], 0, None, 0]}}}, "damaged"),
     ]
-    for text, message in damages:
-        path.write_text(text)
+    for content, message in damages:
         with pytest.raises(ModelFileError, match=message):
-            load(path)
-    with pytest.raises(ModelFileError, match="cannot be read"):
+            from_json(content)
+    learner.save(path)
+    whole = path.read_text()
+    for text, message in (
+        ("", "is not a model"),
+        ("[1]", "checksum is missing"),
+        (whole.replace('"late": 0', '"late": 1'), "edited"),
+    ):
+        assert text != whole
+        path.write_text(text)
+        for read in (load, mv.load):
+            with pytest.raises(ModelFileError, match=message):
+                read(path)
+    with pytest.raises(ModelFileError, match="cannot read"):
         load(tmp_path / "absent.json")
+
+
+def test_the_one_load_reads_every_kind(tmp_path: Path) -> None:
+    learner = OnlineMulticalibrator("mean", 1, seed=1)
+    learner.learn_one([True], 0.5)
+    learner.save(tmp_path / "s.json")
+    assert same(mv.load(tmp_path / "s.json"), learner)
+    mv.multicalibrate([0.0, 1.0], [0.5, 0.5], groups=[], mode="theorem", m=4).save(tmp_path / "m.json")
+    assert isinstance(mv.load(tmp_path / "m.json"), mv.Calibration)
+    write_json(tmp_path / "x.json", {"kind": "recipe"})
+    with pytest.raises(ModelFileError, match=r"x\.json holds a 'recipe', not one of multivalid\.calibration"):
+        mv.load(tmp_path / "x.json")
+    with pytest.raises(ModelFileError, match="not a saved online learner"):
+        load(tmp_path / "m.json")
 
 
 def test_user_properties_need_a_name(tmp_path: Path) -> None:

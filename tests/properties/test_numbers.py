@@ -120,7 +120,8 @@ def test_parse_errors(text, message):
         (lambda: mv.Shortfall(3), "loss must be a function"),
         (lambda: mv.register("mean", mv.Mean()), "built-in"),
         (lambda: mv.register("a:b", mv.Mean()), "without a colon"),
-        (lambda: mv.register("other", "mean"), "only a property"),
+        (lambda: mv.register("other", "mean"), "only a property or a pair"),
+        (lambda: mv.register(" other", mv.Mean()), "nor blanks around it"),
     ],
 )
 def test_parameters(build, message):

@@ -135,18 +135,90 @@ class Pair(ABC):
         return None
 
     @staticmethod
-    def from_target(first: Property, target: Callable[[Any, Any], Any], **options: Any) -> Pair:
-        """A pair whose second coordinate is the mean of target(γ⁰, y); see `multivalid.properties.pairs.user.from_target`."""
-        from multivalid.properties.pairs.user import from_target
+    def from_target(
+        first: Property,
+        target: Callable[[Any, Any], Any],
+        *,
+        range: tuple[float, float],
+        conditional_lipschitz: float | None = None,
+        name: str | None = None,
+    ) -> Pair:
+        """A pair of your own whose second coordinate is the mean of target(γ⁰, y) at γ⁰ = Γ⁰.
 
-        return from_target(first, target, **options)
+        Parameters
+        ----------
+        first : Property
+            Γ⁰.
+        target : callable
+            Pseudo-label, accepting two NumPy arrays of one shape (first prediction, label).
+        range : (float, float)
+            Hull of the targets, for every first prediction and not only the right one.
+        conditional_lipschitz : float, optional
+            L_c, the slope of the target in γ⁰.
+        name : str, optional
+            Name of the second coordinate.
+
+        Examples
+        --------
+        >>> from multivalid import Quantile
+        >>> spread = Pair.from_target(Quantile(0.5), lambda g, y: abs(y - g), range=(0, 1), conditional_lipschitz=1, name="spread")
+        >>> spread.solve([0.0, 0.5, 1.0])
+        (0.5, 0.3333333333333333)
+        """
+        from multivalid.properties.pairs.user import from_target  # it builds on this module
+
+        return from_target(first, target, range=range, conditional_lipschitz=conditional_lipschitz, name=name)
 
     @staticmethod
-    def from_identification(first: Property, identification: Callable[[Any, Any, Any], Any], **options: Any) -> Pair:
-        """A pair from V¹(γ⁰, γ¹, y); see `multivalid.properties.pairs.user.from_identification`."""
+    def from_identification(
+        first: Property,
+        identification: Callable[[Any, Any, Any], Any],
+        *,
+        range: tuple[float, float],
+        labels: tuple[float, float] = (0.0, 1.0),
+        score: Callable[[Any, Any, Any], Any] | None = None,
+        lipschitz: float | None = None,
+        conditional_lipschitz: float | None = None,
+        name: str | None = None,
+    ) -> Pair:
+        """A pair of your own from V¹(γ⁰, γ¹, y), nondecreasing in γ¹.
+
+        Parameters
+        ----------
+        first : Property
+            Γ⁰.
+        identification : callable
+            V¹, accepting three NumPy arrays of one shape (first prediction, second prediction, label).
+        range : (float, float)
+            Where the zero of mean V¹ in γ¹ lies, for every first prediction.
+        labels : (float, float)
+            Where V¹ is checked.
+        score : callable, optional
+            S¹ with ∂S¹/∂γ¹ = V¹; integrated numerically from V¹ when not given.
+        lipschitz, conditional_lipschitz : float, optional
+            L¹ and L_c, where you know them.
+        name : str, optional
+            Name of the second coordinate.
+
+        Raises
+        ------
+        PropertyError
+            When V¹ is not finite or falls with γ¹ somewhere.
+
+        Examples
+        --------
+        >>> from multivalid import Mean
+        >>> std = Pair.from_identification(Mean(), lambda g, s, y: s**2 - (y - g) ** 2, range=(0, 1), name="std")
+        >>> first, second = std.solve([0, 1])
+        >>> first, round(second, 12)
+        (0.5, 0.5)
+        """
         from multivalid.properties.pairs.user import from_identification
 
-        return from_identification(first, identification, **options)
+        return from_identification(
+            first, identification, range=range, labels=labels, score=score, lipschitz=lipschitz,
+            conditional_lipschitz=conditional_lipschitz, name=name,
+        )  # fmt: skip
 
 
 def target_facts(

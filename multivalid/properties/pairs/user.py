@@ -27,28 +27,7 @@ def from_target(
     conditional_lipschitz: float | None = None,
     name: str | None = None,
 ) -> Pair:
-    """A pair whose second coordinate is the mean of target(γ⁰, y) at γ⁰ = Γ⁰.
-
-    Parameters
-    ----------
-    first : Property
-        Γ⁰.
-    target : callable
-        Pseudo-label, accepting two NumPy arrays of one shape (first prediction, label).
-    range : (float, float)
-        Hull of the targets, for every first prediction and not only the right one.
-    conditional_lipschitz : float, optional
-        L_c, the slope of the target in γ⁰.
-    name : str, optional
-        Name of the second coordinate.
-
-    Examples
-    --------
-    >>> from multivalid.properties.quantile import Quantile
-    >>> spread = from_target(Quantile(0.5), lambda g, y: abs(y - g), range=(0, 1), conditional_lipschitz=1, name="spread")
-    >>> spread.solve([0.0, 0.5, 1.0])
-    (0.5, 0.3333333333333333)
-    """
+    """What `Pair.from_target` promises."""
     return TargetPair(_property(first), _callable(target, "target"), _ends(range), conditional_lipschitz, name or name_of(target))
 
 
@@ -63,52 +42,21 @@ def from_identification(
     conditional_lipschitz: float | None = None,
     name: str | None = None,
 ) -> Pair:
-    """A pair from V¹(γ⁰, γ¹, y), nondecreasing in γ¹.
-
-    Parameters
-    ----------
-    first : Property
-        Γ⁰.
-    identification : callable
-        V¹, accepting three NumPy arrays of one shape (first prediction, second prediction, label).
-    range : (float, float)
-        Where the zero of mean V¹ in γ¹ lies, for every first prediction.
-    labels : (float, float)
-        Where V¹ is checked.
-    score : callable, optional
-        S¹ with ∂S¹/∂γ¹ = V¹; integrated numerically from V¹ when not given.
-    lipschitz, conditional_lipschitz : float, optional
-        L¹ and L_c, where you know them.
-    name : str, optional
-        Name of the second coordinate.
-
-    Raises
-    ------
-    PropertyError
-        When V¹ is not finite or falls with γ¹ somewhere.
-
-    Examples
-    --------
-    >>> from multivalid.properties.mean import Mean
-    >>> std = from_identification(Mean(), lambda g, s, y: s**2 - (y - g) ** 2, range=(0, 1), name="std")
-    >>> first, second = std.solve([0, 1])
-    >>> first, round(second, 12)
-    (0.5, 0.5)
-    """
+    """What `Pair.from_identification` promises."""
     made = IdentifiedPair(
-        _property(first), _callable(identification, "identification"), _ends(range), _ends(labels, "labels"), score, lipschitz,
-        conditional_lipschitz, name or name_of(identification),
+        _property(first), _callable(identification, "identification"), _ends(range), conditional_lipschitz,
+        name or name_of(identification), _ends(labels, "labels"), score, lipschitz,
     )  # fmt: skip
     _check_monotone(made)
     return made
 
 
 @dataclass(frozen=True, repr=False)
-class TargetPair(Pair):
-    """The pair that `from_target` builds."""
+class UserPair(Pair):
+    """What the two kinds share: Γ⁰, the function given, where its zero lies, its slope in γ⁰, and a name."""
 
     prop: Property
-    body: Callable[[Any, Any], Any]
+    body: Callable[..., Any]
     hull: Interval
     slope: float | None
     name: str
@@ -123,6 +71,11 @@ class TargetPair(Pair):
     @property
     def names(self) -> tuple[str, str]:
         return self.prop.spec or repr(self.prop), self.name
+
+
+@dataclass(frozen=True, repr=False)
+class TargetPair(UserPair):
+    """The pair that `from_target` builds."""
 
     def target(self, first: ArrayLike, label: ArrayLike) -> Array:
         return checked(self.body, "target", *broadcast(first, label))
@@ -133,28 +86,12 @@ class TargetPair(Pair):
 
 
 @dataclass(frozen=True, repr=False)
-class IdentifiedPair(Pair):
+class IdentifiedPair(UserPair):
     """The pair that `from_identification` builds."""
 
-    prop: Property
-    body: Callable[[Any, Any, Any], Any]
-    hull: Interval
     labels: Interval
     given_score: Callable[[Any, Any, Any], Any] | None
     lipschitz: float | None
-    slope: float | None
-    name: str
-
-    def __repr__(self) -> str:
-        return f"<pair {self.prop!r} and {self.name!r}>"
-
-    @property
-    def first(self) -> Property:
-        return self.prop
-
-    @property
-    def names(self) -> tuple[str, str]:
-        return self.prop.spec or repr(self.prop), self.name
 
     @property
     def has_target(self) -> bool:

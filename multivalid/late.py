@@ -1,0 +1,29 @@
+"""Names of a package that are imported when they are first asked for, so that importing the package costs next to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def late(package: str, space: dict[str, Any], homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` for a package: `homes` says in which module a name lives.
+
+    A module that is itself a name of the package has itself as its home.
+
+    Examples
+    --------
+    >>> fetch, names = late("multivalid", {}, {"Grid": "multivalid.grid", "properties": "multivalid.properties"})
+    >>> fetch("Grid").uniform(0.0, 1.0, 2).points.tolist(), fetch("properties").__name__, names()
+    ([0.25, 0.75], 'multivalid.properties', ['Grid', 'properties'])
+    """
+
+    def fetch(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
+        module = import_module(homes[name])
+        space[name] = module if homes[name] == f"{package}.{name}" else getattr(module, name)
+        return space[name]
+
+    return fetch, lambda: sorted({*homes, *(name for name in space if name.startswith("__"))})

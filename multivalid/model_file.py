@@ -1,0 +1,76 @@
+"""What every saved calibration holds, of a property or of a pair: the same fields, written and checked in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from multivalid.errors import InputError, ModelFileError
+from multivalid.groups.family import FittedGroups
+from multivalid.properties.pairs import Pair
+from multivalid.properties.parse import Target, parse_any, spec_of
+
+VERSION = 1
+FIELDS = {"kind", "version", "property", "groups", "predictor", "certificate"}
+P = TypeVar("P")
+
+
+class Writable(Protocol):
+    """A part of a model that can be written as plain data."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The part as plain data."""
+
+
+class Parts(NamedTuple):
+    """A model file taken apart: property and groups read, predictor and certificate still plain data."""
+
+    property: Target
+    groups: FittedGroups
+    predictor: Any
+    certificate: dict[str, Any]
+
+
+def described(kind: str, property: Target, groups: FittedGroups, predictor: Writable, certificate: Writable) -> dict[str, Any]:
+    """A fitted model as plain data."""
+    spec = spec_of(property)
+    if spec is None:
+        word, name = ("pair", "pair") if isinstance(property, Pair) else ("property", "prop")
+        raise InputError(
+            f"{property!r} is built from a function, which a model file cannot hold; give it a name first with "
+            f"multivalid.register('my {word}', {name}), then save, and register it again before loading."
+        )
+    return {
+        "kind": kind,
+        "version": VERSION,
+        "property": spec,
+        "groups": groups.to_json(),
+        "predictor": predictor.to_json(),
+        "certificate": certificate.to_json(),
+    }
+
+
+def parts(content: Mapping[str, Any], kind: str) -> Parts:
+    """The parts of what `described` wrote; anything else is a `ModelFileError` with the reason."""
+    if set(content) != FIELDS:
+        raise ModelFileError(f"the model has fields {sorted(set(content) ^ FIELDS)} too many or too few.")
+    if content["kind"] != kind:
+        raise ModelFileError(f"the model is a {content['kind']!r}, not a {kind!r}.")
+    if content["version"] != VERSION or isinstance(content["version"], bool):
+        raise ModelFileError(f"the model has version {content['version']!r}; this release reads version {VERSION}.")
+    if not isinstance(content["property"], str):
+        raise ModelFileError(f"property must be text, got {content['property']!r}.")
+    if not isinstance(content["certificate"], dict):
+        raise ModelFileError("certificate must be an object.")
+    try:
+        prop = parse_any(content["property"])
+    except InputError as error:
+        raise ModelFileError(f"property: {error} A property or pair of your own must be registered before loading.") from None
+    return Parts(prop, FittedGroups.from_json(content["groups"]), content["predictor"], content["certificate"])
+
+
+def predictor_of(data: Any, groups: int, kinds: Mapping[str, Callable[[dict[str, Any], int], P]]) -> P:
+    """The predictor that a model file describes, by the reader of its kind."""
+    if not isinstance(data, dict) or not isinstance(data.get("kind"), str) or data["kind"] not in kinds:
+        raise ModelFileError(f"predictor must be an object of kind {' or '.join(kinds)}.")
+    return kinds[data["kind"]](data, groups)
