@@ -46,7 +46,7 @@ def render(content: dict[str, Any], story: Story) -> str:
         loader=jinja.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True,
         undefined=jinja.StrictUndefined,
     )  # fmt: skip
-    environment.filters.update(number=_shown, percent=_percent, whole=lambda value: f"{value:,}")
+    environment.filters.update(number=_shown, percent=_percent, whole=lambda value: f"{value:,}", bound=_bound)
     reading = reading_of(story.prop)
     page = environment.get_template("report.html.j2").render(
         report=content, moments=list(story.audits), labels=LABELS, reading=reading, table=_table(content), heat=_heat(content),
@@ -73,6 +73,11 @@ def _shown(value: float | None, full: bool = False) -> str:
 
 def _percent(value: float | None, full: bool = False) -> str:
     return "–" if value is None else f"{100 * value:.1f} %"
+
+
+def _bound(text: str) -> str:
+    """The text with every % kept on the line of its number."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _table(content: dict[str, Any]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ def flights() -> pd.DataFrame:
     return frame
 
 
+PAGES = ("mean", "quantile", "audit")
 GROUPS = ["carrier", "hour", mv.cross("carrier", "hour"), HOSTILE]
 
 

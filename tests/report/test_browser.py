@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.report.browser import AXE, Browser, missing
-from tests.report.conftest import HOSTILE
+from tests.report.browser import AXE, VIEWS, Browser, missing
+from tests.report.conftest import HOSTILE, PAGES
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -27,10 +27,10 @@ def browser() -> Iterator[Browser]:
         yield made
 
 
-@pytest.mark.parametrize("name", ["mean", "quantile", "audit"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_opens_without_a_word(browser: Browser, reports: dict[str, Any], name: str, width: int) -> None:
-    browser.open(reports[name], width=width)
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("view", VIEWS)
+def test_opens_without_a_word(browser: Browser, reports: dict[str, Any], name: str, view: str) -> None:
+    browser.open(reports[name], **VIEWS[view])
     assert browser.console() == []
     assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
     assert browser.run("return performance.getEntriesByType('resource').filter(e => e.name.startsWith('http')).length") == 0
@@ -74,17 +74,13 @@ def test_keyboard_alone(browser: Browser, reports: dict[str, Any]) -> None:
     assert browser.run("return getComputedStyle(document.activeElement).outlineStyle") != "none"
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("name", ["mean", "quantile", "audit"])
-def test_axe_finds_nothing_serious(browser: Browser, reports: dict[str, Any], name: str, dark: bool) -> None:
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious(browser: Browser, reports: dict[str, Any], name: str, view: str) -> None:
     if not AXE.exists():
         pytest.skip("axe-core is not there; `make browser` fetches it")
-    browser.open(reports[name], dark=dark)
-    browser.run(AXE.read_text("utf-8") + ";window.axe = axe;")
-    found = browser.wait("const done = arguments[arguments.length - 1]; axe.run().then(r => done(r.violations));")
-    assert [
-        (one["id"], one["impact"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in ("serious", "critical")
-    ] == []
+    browser.open(reports[name], **VIEWS[view])
+    assert browser.serious() == []
 
 
 def test_prints(browser: Browser, reports: dict[str, Any], tmp_path: Path) -> None:
