@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,11 @@ from multivalid.groups.family import FittedGroups
 from multivalid.joint.certificate import JointCertificate
 from multivalid.joint.predictor import PairPredictor, pair_predictor_from_json
 from multivalid.properties import Pair, parse_any, spec_of
+from multivalid.properties.pairs.base import SecondCoordinate
 from multivalid.storage import write_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KIND, VERSION = "multivalid.joint_calibration", 1
 
@@ -46,8 +51,10 @@ class JointCalibration:
         predictor: PairPredictor,
         certificate: JointCertificate,
         levels: NDArray[np.intp] | None = None,
+        rows: select.Rows | None = None,
     ) -> None:
         self.property, self.groups, self.certificate, self.levels = property, groups, certificate, levels
+        self._rows = rows
         self.predictor = predictor
 
     @property
@@ -107,14 +114,76 @@ class JointCalibration:
 
         Levels that the rows do not reach are widened to: predictions outside the fitted range count at the outermost level.
         """
+        rows = self._gather(y_true, y_pred, data, groups, sample_weight)
+        calibrated = self.predictor.predict(rows.predictions, rows.membership)
+        wide = tuple(_widened(g, calibrated[:, k]) for k, g in enumerate(self.grids))
+        return audit_pair_rows(replace(rows, predictions=calibrated), self.property, wide)
+
+    def _gather(self, y_true: Any, y_pred: Any, data: Any, groups: Any, sample_weight: Any) -> select.Rows:
+        """New rows with known outcomes, and the groups they belong to."""
         frame = None if data is None else frames.eager(data)
-        calibrated = self.predict(y_pred, data=data, groups=groups)
+        predictions = select.predictions_of(y_pred, frame, 2)
         labels = validate.vector(select.resolve(y_true, frame, "y_true"), "y_true")
-        validate.same_length(calibrated, labels.size, "y_pred", "y_true")
+        validate.same_length(predictions, labels.size, "y_pred", "y_true")
         weights = validate.weights(select.resolve(sample_weight, frame, "sample_weight"), labels.size)
         membership = select.membership_of(self.groups, data=data, groups=groups, rows=labels.size)
-        rows = select.Rows(labels, calibrated, weights, self.groups, membership, frame)
-        return audit_pair_rows(rows, self.property, tuple(_widened(g, calibrated[:, k]) for k, g in enumerate(self.grids)))
+        return select.Rows(labels, predictions, weights, self.groups, membership, frame)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        y_true: Any = None,
+        y_pred: Any = None,
+        *,
+        data: Any = None,
+        groups: Any = None,
+        sample_weight: Any = None,
+        title: str | None = None,
+    ) -> Path:
+        """Write a page that compares the model's own pairs of predictions with the calibrated ones, and its numbers as JSON.
+
+        Parameters
+        ----------
+        path : path
+            Ends in .html (page and JSON) or in .json (JSON only).
+        y_true, y_pred, data, groups, sample_weight
+            Rows to compare on, as for `audit`. Without them: the rows held out at the fit, or those fitted when none were; a
+            model that was loaded has neither, and its report tells the certificate only.
+
+        Examples
+        --------
+        >>> import multivalid as mv, tempfile, pathlib
+        >>> y, said = [0.0, 1.0, 0.0, 1.0], [[0.5, 0.9]] * 4
+        >>> fitted = mv.multicalibrate(y, said, groups=[], property="mean_variance", mode="theorem", m=20)
+        >>> fitted.report(pathlib.Path(tempfile.mkdtemp()) / "pair.html").name
+        'pair.html'
+        """
+        from multivalid.report.page import write
+        from multivalid.report.sources import Chapter, Story
+
+        rows = self._rows if y_true is None else self._gather(y_true, y_pred, data, groups, sample_weight)
+        settings = {
+            "mode": self.certificate.mode,
+            "levels of the model": [len(g) for g in self.grids],
+            "patches": len(self.patches),
+        }
+        if rows is None:
+            heading = title or "A calibration and what it guarantees"
+            empty = [Chapter(self.property.first, {}, "first"), Chapter(SecondCoordinate(self.property), {}, "second")]
+            return write(Story(self.property, heading, empty, self.certificate, self.groups.notes, settings), path)
+        calibrated = replace(rows, predictions=self.predictor.predict(rows.predictions, rows.membership))
+        before, after = audit_pair_rows(rows, self.property), audit_pair_rows(calibrated, self.property)
+        return after.report(path, before=before, certificate=self.certificate, title=title, settings=settings)
+
+    def plot_potential(self, *, ax: Any = None) -> Any:
+        """The mean score of the first coordinate after each update, on a matplotlib axis; returns the axis."""
+        from multivalid.report import plots
+
+        return plots.potential(self.certificate.potential, ax=ax)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled without the rows it was judged on."""
+        return {**self.__dict__, "_rows": None}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one JSON file, whole or not at all; `multivalid.load` reads it back."""

@@ -47,14 +47,24 @@ def render(content: dict[str, Any], story: Story) -> str:
         undefined=jinja.StrictUndefined,
     )  # fmt: skip
     environment.filters.update(number=_shown, percent=_percent, whole=lambda value: f"{value:,}", bound=_bound)
-    reading = reading_of(story.prop)
     page = environment.get_template("report.html.j2").render(
-        report=content, moments=list(story.audits), labels=LABELS, reading=reading, table=_table(content), heat=_heat(content),
-        diagrams=_diagrams(content), trace=_trace(content), change=change_text,
+        report=content, parts=parts(content, story), labels=LABELS, trace=_trace(content), change=change_text,
         style=(TEMPLATES / "report.css").read_text("utf-8"), script=(TEMPLATES / "report.js").read_text("utf-8"),
-        average=_percent if reading.percent else _shown,
     )  # fmt: skip
     return str(page)
+
+
+def parts(content: dict[str, Any], story: Story) -> list[dict[str, Any]]:
+    """What the page shows of each chapter; `prefix` keeps the ids of two chapters apart."""
+    found = []
+    for numbers, chapter in zip(content.get("coordinates") or [content], story.chapters, strict=True):
+        reading = reading_of(chapter.prop)
+        found.append({
+            "prefix": f"{chapter.key}-" if chapter.key else "", "name": chapter.name, "moments": list(numbers["cells"]),
+            "reading": reading, "average": _percent if reading.percent else _shown,
+            "table": _table(numbers), "heat": _heat(numbers), "diagrams": _diagrams(numbers),
+        })  # fmt: skip
+    return found
 
 
 def need(module: str, purpose: str) -> Any:
