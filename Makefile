@@ -61,9 +61,18 @@ $(VENV)/.docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[docs]'
 	@touch $@
 
-browser:  ## Chromium and axe-core for the tests of the report (Debian; needs root and npm)
-	apt-get install -y --no-install-recommends chromium chromium-driver
-	mkdir -p build/axe && npm install --no-save --silent --prefix build/axe axe-core@4
+BROWSERS := chromium chromium-browser google-chrome
+
+# What is there already is left alone; on Debian the rest comes from apt, as root or through sudo.
+browser: $(STAMP)  ## Chromium, ChromeDriver and axe-core for the tests of the report; CI calls it
+	@if { for name in $(BROWSERS); do command -v $$name && break; done && command -v chromedriver; } >/dev/null; \
+	then echo "browser: already installed"; else \
+		become=$$(test "$$(id -u)" = 0 || command -v sudo); \
+		$$become apt-get update -qq && \
+		$$become env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; \
+	fi
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps --upgrade --target build/axe \
+		axe-playwright-python
 
 versus:  ## compare with other libraries, each in its own environment (long); writes benchmarks/versus/results.md
 	$(PYTHON) benchmarks/versus/run.py

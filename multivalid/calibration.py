@@ -174,7 +174,7 @@ class Calibration:
         'report.html'
         """
         from multivalid.report.page import write
-        from multivalid.report.sources import Story
+        from multivalid.report.sources import Chapter, Story
 
         settings = {"mode": self.certificate.mode, "levels of the model": len(self.grid), "patches": len(self.patches)}
         lazy = lazy_frame(data)
@@ -188,7 +188,8 @@ class Calibration:
             rows = select.rows_for(self.groups, y_true, y_pred, data=data, groups=groups, sample_weight=sample_weight)
         if rows is None:
             heading = title or "A calibration and what it guarantees"
-            return write(Story(self.property, heading, {}, self.certificate, self.groups.notes, settings), path)
+            told = [Chapter(self.property, {})]
+            return write(Story(self.property, heading, told, self.certificate, self.groups.notes, settings), path)
         before, after = audit_rows(rows, self.property), audit_rows(self._calibrated(rows), self.property)
         return after.report(path, before=before, certificate=self.certificate, title=title, settings=settings)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import venv
@@ -11,25 +12,40 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 WORK = ROOT / "build" / "versus"
 NEEDS = {
-    "ours": [f"{ROOT}[demo]"],
+    "ours": ["-e", f"{ROOT}[demo]"],
     "isotonic": ["scikit-learn"],
     "lightgbm": ["lightgbm", "scikit-learn"],
     "mcgrad": ["mcgrad"],
     "multicalibration": ["multicalibration", "numpy", "scikit-learn", "tqdm", "matplotlib"],
+    "mapie": ["mapie[conditional]"],
 }
-TAU = {"mean": "none", "quantile": "0.9", "flights": "0.9"}
-MEANS_ONLY = ("isotonic", "mcgrad", "multicalibration")
+HOME = {"base": "ours", "ours_online": "ours", "aci": "ours"}  # methods that run in the environment of another
+PACKAGE = {"ours": "multivalid", "isotonic": "scikit-learn"}
+RUNS = {
+    "mean": ("none", ("base", "ours", "isotonic", "lightgbm", "mcgrad", "multicalibration")),
+    "quantile": ("0.9", ("base", "ours", "lightgbm", "mapie")),
+    "flights": ("0.9", ("base", "ours", "lightgbm", "mapie")),
+    "online": ("0.9", ("base", "ours_online", "aci")),
+    "online flights": ("0.9", ("base", "ours_online", "aci")),
+}
 HEAD = "| workload | method | largest error (debiased) | groups off | mean score | CPU seconds |\n|---|---|---|---|---|---|"
+NOT_RUN = """Not run: isotonic, MCGrad and multicalibration on quantiles (they predict means or probabilities); MAPIE on means (it
+gives intervals and sets); any of them on streams (none takes outcomes one at a time for groups; MAPIE adapts a two-sided interval of
+one series, for which aci stands)."""
+ALONE = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # one thread each, so that CPU seconds compare
+LIMIT = 3600  # seconds for one method on one workload
 
 
 def python_of(method: str) -> str:
     """The interpreter of a method's environment, made on first use."""
-    place = WORK / ("ours" if method == "base" else method)
+    home = HOME.get(method, method)
+    place = WORK / home
     interpreter = place / "bin" / "python"
     if not (place / "ready").exists():
         venv.create(place, with_pip=True)
-        needs = NEEDS["ours" if method == "base" else method]
-        subprocess.run([str(interpreter), "-m", "pip", "install", "--quiet", *needs], check=True)
+        subprocess.run(
+            [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *NEEDS[home]], check=True
+        )
         (place / "ready").touch()
     return str(interpreter)
 
@@ -38,29 +54,42 @@ def main(chosen: list[str]) -> None:
     """Write results.md."""
     WORK.mkdir(parents=True, exist_ok=True)
     ours = python_of("ours")
-    missing = [name for name in TAU if not (WORK / f"{name}.npz").exists()]
+    missing = [name for name in RUNS if not (WORK / f"{name}.npz").exists()]
     if missing:
         subprocess.run([ours, str(HERE / "workloads.py"), str(WORK), *missing], check=True)
     lines = [HEAD]
-    for workload, tau in TAU.items():
-        for method in ["base", *chosen]:
-            if tau != "none" and method in MEANS_ONLY:
-                continue
-            lines.append(f"| {workload} | {method} | {measured(method, workload, tau, ours)} |")
-            print(lines[-1], flush=True)
-    (HERE / "results.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for workload, (tau, methods) in RUNS.items():
+        for method in methods:
+            if method == "base" or HOME.get(method, method) in chosen:
+                name = method.removesuffix("_online")
+                lines.append(f"| {workload} | {name} | {measured(method, workload, tau, ours)} |")
+                print(lines[-1], flush=True)
+    (HERE / "results.md").write_text("\n".join([*lines, "", NOT_RUN, versions(chosen), ""]), encoding="utf-8")
 
 
 def measured(method: str, workload: str, tau: str, ours: str) -> str:
     """One row, or why there is none."""
     source, answer = str(WORK / f"{workload}.npz"), str(WORK / f"{workload}-{method}.npz")
+    command = [str(HERE / "methods.py"), method, source, tau, answer]
     try:
-        subprocess.run([python_of(method), str(HERE / "methods.py"), method, source, tau, answer], check=True, timeout=1800)
+        subprocess.run([python_of(method), *command], check=True, timeout=LIMIT, env=ALONE)
+    except subprocess.TimeoutExpired:
+        return f"did not finish in {LIMIT // 60} minutes | | | "
     except (subprocess.SubprocessError, OSError) as error:
         return f"did not run: {type(error).__name__} | | | "
-    return subprocess.run(
-        [ours, str(HERE / "judge.py"), source, tau, answer], check=True, capture_output=True, text=True
-    ).stdout.strip()
+    judged = subprocess.run([ours, str(HERE / "judge.py"), source, tau, answer], check=True, capture_output=True, text=True)
+    return judged.stdout.strip()
+
+
+def versions(chosen: list[str]) -> str:
+    """What was compared, one version each."""
+    code = "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))"
+    found = []
+    for method in chosen:
+        package = PACKAGE.get(method, method)
+        made = subprocess.run([python_of(method), "-c", code, package], capture_output=True, text=True, check=True)
+        found.append(f"{package} {made.stdout.strip()}")
+    return f"Versions: {', '.join(found)}."
 
 
 if __name__ == "__main__":

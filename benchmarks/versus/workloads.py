@@ -1,13 +1,19 @@
-"""Write the workloads as NumPy files: base predictions, groups and outcomes to calibrate on, and the same to judge on."""
+"""Write the workloads as NumPy files: base predictions, groups and outcomes to calibrate on, and the same to judge on.
+
+A stream has rows to judge on only, in the order in which they come, and the settings of our learner as JSON text.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 ROWS = 40_000
+ROUNDS = 20_000
 
 
 def made_up(quantile: bool, seed: int) -> dict[str, np.ndarray]:
@@ -40,14 +46,48 @@ def flights() -> dict[str, np.ndarray]:
     return halves(rows["arr_delay"].to_numpy(float), model.predict(rows), masks, early)
 
 
+def stream() -> dict[str, np.ndarray]:
+    """Outcomes in [0, 1] whose spread depends on ten bits and jumps by half in the middle; the base is one limit for everybody."""
+    rng = np.random.default_rng(3)
+    bits = rng.random((ROUNDS, 10)) < np.linspace(0.1, 0.5, 10)
+    spread = 0.2 * np.exp(bits @ rng.normal(0, 0.5, 10)) * np.where(np.arange(ROUNDS) < ROUNDS // 2, 1.0, 1.5)
+    y = np.clip(np.abs(rng.normal(size=ROUNDS)) * spread, 0, 1)
+    return in_order(y, np.full(ROUNDS, 0.2 * 1.645), np.hstack([bits, ~bits]), labels=(0.0, 1.0))
+
+
+def flight_stream() -> dict[str, np.ndarray]:
+    """Every fifth flight of the year, as in the demo."""
+    from multivalid import Groups
+    from multivalid.demo import flights as data
+    from multivalid.demo.story import EVERY, RANGE, SMALLEST
+
+    rows = data.load()
+    model = data.Limit(data.months(rows, data.MODEL_MONTHS))
+    rows = rows.iloc[::EVERY].reset_index(drop=True)
+    family = Groups(["carrier", "origin", "hour", "month"], min_size=SMALLEST).fit(rows)
+    masks = np.stack(list(family.masks(rows))[1:], axis=1)
+    y = rows["arr_delay"].clip(*RANGE).to_numpy(float)
+    return in_order(y, model.predict(rows), masks, labels=RANGE, m=60, lipschitz=0.02, jitter=1.0)
+
+
+def in_order(y: np.ndarray, base: np.ndarray, groups: np.ndarray, **settings: Any) -> dict[str, np.ndarray]:
+    """A stream."""
+    return {"check_y": y, "check_base": base, "check_groups": groups, "settings": np.array(json.dumps(settings))}
+
+
 def halves(y: np.ndarray, base: np.ndarray, groups: np.ndarray, first: np.ndarray) -> dict[str, np.ndarray]:
     """Rows to calibrate on and rows to judge on."""
     parts = {"fit": first, "check": ~first}
     return {f"{part}_{name}": v[rows] for part, rows in parts.items() for name, v in (("y", y), ("base", base), ("groups", groups))}
 
 
-WORKLOADS = {"mean": lambda: made_up(False, 1), "quantile": lambda: made_up(True, 2), "flights": flights}
-TAU = {"mean": None, "quantile": 0.9, "flights": 0.9}
+WORKLOADS = {
+    "mean": lambda: made_up(False, 1),
+    "quantile": lambda: made_up(True, 2),
+    "flights": flights,
+    "online": stream,
+    "online flights": flight_stream,
+}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,13 @@ class Rows:
         return Rows(
             self.labels[rows], self.predictions[rows], self.weights[rows], self.groups, self.membership.take(rows), self.frame
         )
+
+    def fingerprint(self) -> str:
+        """SHA-256 of labels, predictions, weights and groups: equal for equal data."""
+        digest = hashlib.sha256()
+        for part in (self.labels, self.predictions, self.weights, self.membership.bits):
+            digest.update(np.ascontiguousarray(part).data)
+        return digest.hexdigest()
 
 
 def rows(y_true: Any, y_pred: Any, *, groups: Any, data: Any = None, sample_weight: Any = None, width: int = 1) -> Rows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -125,11 +124,7 @@ class Audit:
     @cached_property
     def fingerprint(self) -> str | None:
         """SHA-256 of labels, predictions, weights and groups: equal for equal data; None for rows that stayed in their engine."""
-        rows = self._rows
-        digest = hashlib.sha256()
-        for part in (rows.labels, rows.predictions, rows.weights, rows.membership.bits):
-            digest.update(np.ascontiguousarray(part).data)
-        return digest.hexdigest()
+        return self._rows.fingerprint()
 
     def report(
         self,
@@ -323,16 +318,5 @@ def _assemble(rows: Rows, prop: Property, grid: Grid, cell: CellStatistics, solv
         "prediction": group_prediction,
         "value": values,
     }
-    level, group = at = np.nonzero(filled)
-    cells: dict[str, NDArray[Any]] = {
-        "group": table["name"][group],
-        "level": grid.points[level],
-        "rows": cell.rows[at].astype(np.int64),
-        "weight": cell.weight[at],
-        "prediction": cell.prediction[at],
-        "value": solved[at],
-        "identification": mean[at],
-        "standard_error": np.sqrt(cell.steady[at]),
-        "error": share[at],
-    }
+    cells = cell.columns(table["name"], grid.points) | {"value": solved[filled]}
     return Audit(prop, grid, table, cells, rows)

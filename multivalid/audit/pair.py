@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +14,21 @@ from numpy.typing import NDArray
 from multivalid.atoms.frames import from_columns
 from multivalid.atoms.select import Rows
 from multivalid.audit import inference
+from multivalid.audit.coordinate import Coordinate
 from multivalid.audit.pair_cells import PairCells, pair_cells
 from multivalid.audit.solve import group_values
 from multivalid.audit.statistics import CellStatistics
 from multivalid.errors import InputError
 from multivalid.grid import Grid
-from multivalid.properties import Pair
+from multivalid.properties import Pair, Property
 from multivalid.properties.base import Array
+from multivalid.properties.pairs.base import SecondCoordinate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from multivalid.report.sources import Certified
 
 LEVELS = 5  # of either coordinate: cells are (group, level⁰, level¹), so their number grows with the square
 LEVEL = 0.05
@@ -48,10 +58,19 @@ class PairAudit:
     [0.0, 0.0025]
     """
 
-    def __init__(self, pair: Pair, grids: tuple[Grid, Grid], table: dict[str, NDArray[Any]], cells: PairCells, rows: Rows) -> None:
+    def __init__(
+        self,
+        pair: Pair,
+        grids: tuple[Grid, Grid],
+        table: dict[str, NDArray[Any]],
+        cells: PairCells,
+        alone: Sequence[CellStatistics],
+        rows: Rows,
+    ) -> None:
         self.property, self.grids, self.table, self.cells = pair, grids, table, cells
         self.groups = rows.groups
-        self._frame = rows.frame
+        self._alone = alone
+        self._rows = rows
 
     @property
     def errors(self) -> tuple[float, float]:
@@ -97,7 +116,84 @@ class PairAudit:
 
     def to_frame(self) -> Any:
         """The per-group table as a data frame of the kind that `data` was."""
-        return from_columns(self.table, self._frame)
+        return from_columns(self.table, self._rows.frame)
+
+    # ---- for people: see multivalid.report -----------------------------------------------------------------------
+    @cached_property
+    def coordinates(self) -> tuple[Coordinate, Coordinate]:
+        """Either coordinate by itself: its columns of the table, and cells by the level of its own prediction."""
+        fingerprint, shared = self._rows.fingerprint(), ("name", "rows", "weight")
+        made = []
+        predicted: tuple[Property | SecondCoordinate, ...] = (self.property.first, SecondCoordinate(self.property))
+        for k, prop in enumerate(predicted):
+            own = f"{COORDINATES[k]}_"
+            table = {name: self.table[name] for name in shared}
+            table |= {name.removeprefix(own): column for name, column in self.table.items() if name.startswith(own)}
+            cells = self._alone[k].columns(table["name"], self.grids[k].points)
+            made.append(Coordinate(self.grids[k], table, cells, fingerprint, prop))
+        return made[0], made[1]
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        before: PairAudit | None = None,
+        certificate: Certified | None = None,
+        title: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Path:
+        """Write one self-contained HTML page with a part for either coordinate, and its numbers beside it as JSON.
+
+        Parameters
+        ----------
+        path : path
+            Ends in .html (page and JSON) or in .json (JSON only).
+        before : PairAudit, optional
+            Of other predictions for the same rows and groups, to compare with.
+        certificate : JointCertificate, optional
+            Of the calibration that made the predictions.
+        title : str, optional
+            Heading of the page.
+        settings : mapping, optional
+            What else a reader needs to repeat the numbers: file names, model versions.
+
+        Examples
+        --------
+        >>> import multivalid as mv, pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> found = mv.audit([0.0, 1.0], [[0.5, 0.2], [0.5, 0.2]], groups=[], property="mean_variance")
+        >>> found.report(folder / "pair.html").name
+        'pair.html'
+        >>> sorted(file.name for file in folder.iterdir())
+        ['pair.html', 'pair.json']
+        """
+        from multivalid.report.page import write
+        from multivalid.report.sources import pair_story
+
+        return write(pair_story(self, before, certificate, title, self.groups.notes, settings or {}), path)
+
+    def plot_reliability(self, group: str | None = None, *, coordinate: int = 0, ax: Any = None, **style: Any) -> Any:
+        """Observed against predicted for a group (the worst when None), of coordinate 0 or 1, on a matplotlib axis; returns it."""
+        from multivalid.report import plots
+
+        return plots.reliability(self._coordinate(coordinate), group, ax=ax, **style)
+
+    def plot_heatmap(self, groups: list[str] | int = 24, *, coordinate: int = 0, ax: Any = None) -> Any:
+        """Group × level of mean V in standard errors, of coordinate 0 or 1, on a matplotlib axis; returns the axis."""
+        from multivalid.report import plots
+
+        return plots.heatmap(self._coordinate(coordinate), groups, ax=ax)
+
+    def plot_groups(self, k: int = 15, *, coordinate: int = 0, ax: Any = None) -> Any:
+        """The k largest errors of coordinate 0 or 1 as bars on a matplotlib axis; returns the axis."""
+        from multivalid.report import plots
+
+        return plots.groups(self._coordinate(coordinate), k, ax=ax)
+
+    def _coordinate(self, which: int) -> Coordinate:
+        if which not in (0, 1):
+            raise InputError(f"coordinate must be 0 ({self.property.names[0]}) or 1 ({self.property.names[1]}), got {which!r}.")
+        return self.coordinates[which]
 
     def __repr__(self) -> str:
         return f"<PairAudit of {self.property!r}: {self.verdict}>"
@@ -111,7 +207,8 @@ def audit_pair_rows(rows: Rows, pair: Pair, grid: Any = None) -> PairAudit:
     shape = len(grids[0]), len(grids[1])
     place = np.asarray(levels[0] * shape[1] + levels[1])
     cells = pair_cells(pair, rows.labels, rows.predictions, rows.weights, place, shape, rows.membership)
-    return PairAudit(pair, grids, _table(rows, pair, grids, levels, cells), cells, rows)
+    alone = _alone(rows, pair, grids, levels)
+    return PairAudit(pair, grids, _table(rows, pair, alone, cells), cells, alone, rows)
 
 
 def pair_grids(rows: Rows, grid: Any) -> tuple[Grid, Grid]:
@@ -130,13 +227,19 @@ def pair_grids(rows: Rows, grid: Any) -> tuple[Grid, Grid]:
     return made[0], made[1]
 
 
-def _table(
-    rows: Rows, pair: Pair, grids: tuple[Grid, Grid], levels: list[NDArray[np.intp]], cells: PairCells
-) -> dict[str, NDArray[Any]]:
+def _alone(rows: Rows, pair: Pair, grids: tuple[Grid, Grid], levels: list[NDArray[np.intp]]) -> list[CellStatistics]:
+    """Mean V of either coordinate on the levels of its own prediction; V¹ at the predicted f⁰."""
     first, second = rows.predictions.T
     v = pair.first.identify(first, rows.labels), pair.identify_second(first, second, rows.labels)
+    by_row = rows.membership.by_row()
+    return [
+        CellStatistics.at(replace(rows, predictions=rows.predictions[:, k]), v[k], levels[k], len(grids[k]), by_row) for k in (0, 1)
+    ]
+
+
+def _table(rows: Rows, pair: Pair, alone: list[CellStatistics], cells: PairCells) -> dict[str, NDArray[Any]]:
     values = _values(rows, pair)
-    tests = [_tests(rows, v[k], rows.predictions[:, k], levels[k], len(grids[k])) for k in (0, 1)]
+    tests = [_tests(cell) for cell in alone]
     adjusted = inference.holm(np.concatenate([test["p_value"] for test in tests])).reshape(2, -1)
     errors = cells.first_errors(), cells.second_errors()
     gammas = cells.first_errors(cells.first_gap), cells.second_errors(cells.second_gap)
@@ -161,9 +264,8 @@ def _table(
     return table
 
 
-def _tests(rows: Rows, v: Array, predictions: Array, level: NDArray[np.intp], levels: int) -> dict[str, Array]:
+def _tests(cells: CellStatistics) -> dict[str, Array]:
     """χ² of the mean V on the levels of a coordinate's own prediction."""
-    cells = CellStatistics.at(replace(rows, predictions=predictions), v, level, levels, rows.membership.by_row())
     test = inference.chi_square(cells.mass, cells.mean, cells.steady, cells.effective, cells.kurtosis)
     weight = cells.weight.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):

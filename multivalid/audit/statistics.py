@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +68,20 @@ class CellStatistics:
     def errors(self) -> Array:
         """V-error of each group."""
         return np.asarray((self.mass * self.mean**2).sum(axis=0))
+
+    def columns(self, names: NDArray[Any], points: Array) -> dict[str, NDArray[Any]]:
+        """One row per non-empty (group, level), as an audit and its report show them."""
+        level, group = at = np.nonzero(self.weight > 0)
+        return {
+            "group": names[group],
+            "level": points[level],
+            "rows": self.rows[at].astype(np.int64),
+            "weight": self.weight[at],
+            "prediction": self.prediction[at],
+            "identification": self.mean[at],
+            "standard_error": np.sqrt(self.steady[at]),
+            "error": (self.mass * self.mean**2)[at],
+        }
 
 
 def _identify(rows: Rows, prop: Property) -> Array:

@@ -159,7 +159,7 @@ def replay(
 def report(
     data: options.Files,
     label: options.Label,
-    prediction: options.Prediction,
+    prediction: options.Predictions,
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")],
     model: Annotated[Path | None, typer.Option("--model", "-m", help="Compare with the predictions of this model.")] = None,
     groups: options.Groups = None,
@@ -168,6 +168,8 @@ def report(
     memory: options.Memory = "1GB",
 ) -> None:
     """Write a page for a colleague: what is off, for whom, and what calibration did about it.
+
+    A pair has two columns: --prediction var,es --property quantile_cvar:0.975
 
     Example: multivalid report flights.csv --label delay --prediction p --groups origin --property quantile:0.9 --output r.html
     """

@@ -12,7 +12,7 @@ import multivalid as mv
 from multivalid.cli import run, show
 from multivalid.cli.exits import bad_data, usage
 from multivalid.cli.files import check_output, store, write
-from multivalid.cli.words import as_json, group_item, property_named
+from multivalid.cli.words import any_property_named, as_json, group_item, property_named, two_columns
 
 
 def needed(name: str) -> Any:
@@ -106,15 +106,18 @@ def report(
 ) -> None:
     """Write the page."""
     check_output(output, ".html", ".json")
-    prop, items = property_named(property), [group_item(text) for text in groups or []]
+    prop, items = any_property_named(property), [group_item(text) for text in groups or []]
+    fitted = None if model is None else mv.load(model)
+    columns = two_columns(prediction) if isinstance(prop if fitted is None else fitted.property, mv.Pair) else prediction
     with store(memory) as files, show.busy("writing …", False):
-        rows = files.open(data, numbers=[label, prediction, weight])
-        if model is None:
-            found: Any = mv.audit(label, prediction, groups=items, data=rows, property=prop, sample_weight=weight)
+        rows = files.open(data, numbers=[label, *([columns] if isinstance(columns, str) else columns), weight])
+        if not isinstance(columns, str):
+            rows = rows.to_arrow_table()  # pairs are audited in memory
+        if fitted is None:
+            found: Any = mv.audit(label, columns, groups=items, data=rows, property=prop, sample_weight=weight)
             run.write_report(found, output)
         else:
-            settings = run.Settings(label, prediction, groups, property, weight, None, "", None, None, 0)
-            run.write_report(mv.load(model), output, settings, rows)
+            fitted.report(output, label, columns, data=rows, sample_weight=weight)
     typer.echo(f"Report: {output}")
 
 

@@ -12,6 +12,9 @@ Files = Annotated[
 ]
 Label = Annotated[str, typer.Option("--label", "-y", help="Column with the outcomes.")]
 Prediction = Annotated[str, typer.Option("--prediction", "-p", help="Column with the model's predictions.")]
+Predictions = Annotated[
+    str, typer.Option("--prediction", "-p", help="Column with the model's predictions; for a pair two, with a comma between.")
+]
 Groups = Annotated[
     list[str] | None,
     typer.Option(

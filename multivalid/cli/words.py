@@ -10,7 +10,7 @@ import numpy as np
 from multivalid.cli.exits import usage
 from multivalid.errors import InputError
 from multivalid.groups.items import Bins, Cross, bins, cross
-from multivalid.properties import Property, parse
+from multivalid.properties import Pair, Property, parse, parse_any
 
 
 def group_item(text: str) -> str | Bins | Cross:
@@ -41,6 +41,29 @@ def property_named(text: str) -> Property:
         return parse(text)
     except InputError as error:
         raise usage(str(error)) from None
+
+
+def any_property_named(text: str) -> Property | Pair:
+    """The property or pair, or a usage error."""
+    try:
+        found = parse_any(text)
+    except InputError as error:
+        raise usage(str(error)) from None
+    return found if isinstance(found, Pair) else property_named(text)
+
+
+def two_columns(text: str) -> list[str]:
+    """The two columns of a pair, with a comma between.
+
+    Examples
+    --------
+    >>> two_columns("var, es")
+    ['var', 'es']
+    """
+    names = [name.strip() for name in text.split(",")]
+    if len(names) != 2 or not all(names):
+        raise usage(f"--prediction {text!r}: a pair has two columns; write them with a comma, for example var,es.")
+    return names
 
 
 def plain(value: Any) -> Any:

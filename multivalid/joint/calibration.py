@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,11 @@ from multivalid.joint.link_predictor import PairLinkPredictor
 from multivalid.joint.predictor import PairLevelPredictor, PairPredictor
 from multivalid.model_file import described, parts, predictor_of
 from multivalid.properties import Pair
+from multivalid.properties.pairs.base import SecondCoordinate
 from multivalid.storage import write_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KIND = "multivalid.joint_calibration"
 PREDICTORS: dict[str, Callable[[dict[str, Any], int], PairPredictor]] = {
@@ -52,8 +56,10 @@ class JointCalibration:
         predictor: PairPredictor,
         certificate: JointCertificate,
         levels: NDArray[np.intp] | None = None,
+        rows: select.Rows | None = None,
     ) -> None:
         self.property, self.groups, self.certificate, self.levels = property, groups, certificate, levels
+        self._rows = rows
         self.predictor = predictor
 
     @property
@@ -125,6 +131,66 @@ class JointCalibration:
         calibrated = self.predictor.predict(rows.predictions, rows.membership)
         grids = tuple(_widened(g, calibrated[:, k]) for k, g in enumerate(self.grids))
         return audit_pair_rows(replace(rows, predictions=calibrated), self.property, grids)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        y_true: Any = None,
+        y_pred: Any = None,
+        *,
+        data: Any = None,
+        groups: Any = None,
+        sample_weight: Any = None,
+        title: str | None = None,
+    ) -> Path:
+        """Write a page that compares the model's own pairs of predictions with the calibrated ones, and its numbers as JSON.
+
+        Parameters
+        ----------
+        path : path
+            Ends in .html (page and JSON) or in .json (JSON only).
+        y_true, y_pred, data, groups, sample_weight
+            Rows to compare on, as for `audit`. Without them: the rows held out at the fit, or those fitted when none were; a
+            model that was loaded has neither, and its report tells the certificate only.
+
+        Examples
+        --------
+        >>> import multivalid as mv, tempfile, pathlib
+        >>> y, said = [0.0, 1.0, 0.0, 1.0], [[0.5, 0.9]] * 4
+        >>> fitted = mv.multicalibrate(y, said, groups=[], property="mean_variance", mode="theorem", m=20)
+        >>> fitted.report(pathlib.Path(tempfile.mkdtemp()) / "pair.html").name
+        'pair.html'
+        """
+        from multivalid.report.page import write
+        from multivalid.report.sources import Chapter, Story
+
+        rows = (
+            self._rows
+            if y_true is None
+            else select.rows_for(self.groups, y_true, y_pred, data=data, groups=groups, sample_weight=sample_weight, width=2)
+        )
+        settings = {
+            "mode": self.certificate.mode,
+            "levels of the model": [len(g) for g in self.grids],
+            "patches": len(self.patches),
+        }
+        if rows is None:
+            heading = title or "A calibration and what it guarantees"
+            empty = [Chapter(self.property.first, {}, "first"), Chapter(SecondCoordinate(self.property), {}, "second")]
+            return write(Story(self.property, heading, empty, self.certificate, self.groups.notes, settings), path)
+        calibrated = replace(rows, predictions=self.predictor.predict(rows.predictions, rows.membership))
+        before, after = audit_pair_rows(rows, self.property), audit_pair_rows(calibrated, self.property)
+        return after.report(path, before=before, certificate=self.certificate, title=title, settings=settings)
+
+    def plot_potential(self, *, ax: Any = None) -> Any:
+        """The mean score of the first coordinate after each update, on a matplotlib axis; returns the axis."""
+        from multivalid.report import plots
+
+        return plots.potential(self.certificate.potential, ax=ax)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled without the rows it was judged on."""
+        return {**self.__dict__, "_rows": None}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one JSON file, whole or not at all; `multivalid.load` reads it back."""

@@ -34,7 +34,7 @@ def fit_pair(
         if mode == "practical":
             goal = practical.PairGoal.of(m, grid, alpha, max_updates)
             done = practical.fit(rows, pair, goal, held=held, progress=progress, random_state=random_state)
-            return JointCalibration(pair, rows.groups, done.predictor, done.certificate, done.levels)
+            return JointCalibration(pair, rows.groups, done.predictor, done.certificate, done.levels, held or rows)
         plan = make_plan(rows, pair, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
         made = theorem.fit(rows, pair, plan, held=held, max_updates=max_updates, progress=progress)
-    return JointCalibration(pair, rows.groups, made.predictor, made.certificate, made.levels)
+    return JointCalibration(pair, rows.groups, made.predictor, made.certificate, made.levels, held or rows)

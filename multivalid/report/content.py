@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 import math
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from multivalid.report import figures, words
-from multivalid.report.sources import Audited, Story
+from multivalid.report.readings import reading_of
+from multivalid.report.sources import Audited, Chapter, Story
 
 KIND, VERSION = "multivalid.report", 1
 PER_GROUP = ("error", "debiased", "gamma_error", "l1", "linf", "p_value", "p_adjusted", "prediction", "value")
@@ -19,18 +20,23 @@ SIGNIFICANT = 0.05
 
 
 def build(story: Story) -> dict[str, Any]:
-    """The report's dict: no NaN, no arrays, only what JSON holds."""
+    """The report's dict: no NaN, no arrays, only what JSON holds.
+
+    The numbers of a property stand in the dict itself; those of a pair under "coordinates", a dict each.
+    """
     content = {
         "kind": KIND,
         "version": VERSION,
         "title": story.title,
         "verdict": words.verdict(story),
         "property": {"name": repr(story.prop), "spec": story.prop.spec, "says": words.property_sentence(story.prop)},
-        "headline": headline(story),
-        "groups": groups(story),
-        "cells": {when: _cells(audit) for when, audit in story.audits.items()},
-        "reliability": figures.reliability(story),
-        "heatmaps": figures.heatmaps(story),
+        "headline": [row for one in story.chapters for row in headline(one)],
+    }
+    if story.of_pair:
+        content["coordinates"] = [{"key": one.key, "name": one.name, **_numbers(one)} for one in story.chapters]
+    else:
+        content |= _numbers(story.chapters[0])
+    content |= {
         "certificate": None if story.certificate is None else _certificate(story),
         "scope": scope_verdict(story.prop),
         "settings": {**_settings(story), **story.settings},
@@ -41,13 +47,23 @@ def build(story: Story) -> dict[str, Any]:
     return plain_content
 
 
-def headline(story: Story) -> list[dict[str, Any]]:
+def _numbers(chapter: Chapter) -> dict[str, Any]:
+    return {
+        "groups": groups(chapter),
+        "cells": {when: _cells(audit) for when, audit in chapter.audits.items()},
+        "reliability": figures.reliability(chapter),
+        "heatmaps": figures.heatmaps(chapter),
+    }
+
+
+def headline(chapter: Chapter) -> list[dict[str, Any]]:
     """The few numbers that stand at the top, each before and after (or once)."""
     rows: list[dict[str, Any]] = []
-    for name, label, read in _HEADLINES:
-        values = {when: read(audit) for when, audit in story.audits.items()}
+    for name, label, read in _headlines(chapter):
+        values = {when: read(audit) for when, audit in chapter.audits.items()}
         if values and all(value is not None for value in values.values()):
-            rows.append({"name": name, "label": label, **values})
+            of = f"{chapter.name}: " if chapter.name else ""
+            rows.append({"name": f"{chapter.key}_{name}".lstrip("_"), "label": f"{of}{label}", **values})
     return rows
 
 
@@ -63,12 +79,23 @@ _HEADLINES = (
 )
 
 
-def groups(story: Story) -> list[dict[str, Any]]:
+_OWN_UNITS = ("worst_gamma_error", "the same in its own units, squared", lambda audit: float(audit.table["gamma_error"].max()))
+
+
+def _headlines(chapter: Chapter) -> Sequence[tuple[str, str, Callable[[Audited], float | None]]]:
+    """A pair shows its errors in the units of the property too, where those of V are others (a share for a quantile)."""
+    if not chapter.key:
+        return _HEADLINES
+    return [_HEADLINES[0], *([] if reading_of(chapter.prop).target is None else [_OWN_UNITS]), _HEADLINES[2]]
+
+
+def groups(chapter: Chapter) -> list[dict[str, Any]]:
     """One entry per group, largest error first."""
-    if story.first is None:
+    if chapter.first is None:
         return []
-    table = story.first.table
-    averages = {when: figures.group_average(audit) for when, audit in story.audits.items()}
+    table = chapter.first.table
+    columns = [name for name in PER_GROUP if name in table]
+    averages = {when: figures.group_average(audit) for when, audit in chapter.audits.items()}
     order = np.argsort(-table["error"], kind="stable")
     answer = []
     for i in order.tolist():
@@ -77,8 +104,8 @@ def groups(story: Story) -> list[dict[str, Any]]:
             "rows": int(table["rows"][i]),
             "weight": float(table["weight"][i]),
         }
-        for when, audit in story.audits.items():
-            entry[when] = {name: float(audit.table[name][i]) for name in PER_GROUP} | {"average": float(averages[when][i])}
+        for when, audit in chapter.audits.items():
+            entry[when] = {name: float(audit.table[name][i]) for name in columns} | {"average": float(averages[when][i])}
         answer.append(entry)
     return answer
 
@@ -117,14 +144,17 @@ def _settings(story: Story) -> dict[str, Any]:
         "numpy": np.__version__,
         "property": story.prop.spec or repr(story.prop),
     }
-    for when, audit in story.audits.items():
-        suffix = "" if when == "now" else f" {when}"
-        made[f"levels{suffix}"] = [float(point) for point in audit.grid.points]
-        if audit.fingerprint:
-            made[f"data fingerprint{suffix}"] = audit.fingerprint
-    if story.first is not None:
-        made["rows"] = int(story.first.table["rows"][0])
-        made["groups"] = [str(name) for name in story.first.table["name"]]
+    for chapter in story.chapters:
+        of = f" of {chapter.name}" if chapter.name else ""
+        for when, audit in chapter.audits.items():
+            suffix = "" if when == "now" else f" {when}"
+            made[f"levels{of}{suffix}"] = [float(point) for point in audit.grid.points]
+            if audit.fingerprint:
+                made[f"data fingerprint{suffix}"] = audit.fingerprint
+    first = story.chapters[0].first
+    if first is not None:
+        made["rows"] = int(first.table["rows"][0])
+        made["groups"] = [str(name) for name in first.table["name"]]
     return made
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.report.readings import reading_of
-from multivalid.report.sources import Audited, Story
+from multivalid.report.sources import Audited, Chapter
 
 Z95 = 1.959963984540054
 DIAGRAMS = 6  # groups with a reliability diagram
@@ -51,14 +51,14 @@ def curve(audit: Audited, group: str) -> dict[str, list[float]]:
     }
 
 
-def reliability(story: Story, k: int = DIAGRAMS) -> dict[str, Any] | None:
+def reliability(chapter: Chapter, k: int = DIAGRAMS) -> dict[str, Any] | None:
     """Curves of the worst groups."""
-    if story.first is None:
+    if chapter.first is None:
         return None
-    reading = reading_of(story.prop)
+    reading = reading_of(chapter.prop)
     diagrams = [
-        {"group": name, "curves": {when: curve(audit, name) for when, audit in story.audits.items()}}
-        for name in worst_groups(story.first, k)
+        {"group": name, "curves": {when: curve(audit, name) for when, audit in chapter.audits.items()}}
+        for name in worst_groups(chapter.first, k)
     ]
     return {"axis": reading.axis, "target": reading.target, "percent": reading.percent, "diagrams": diagrams}
 
@@ -85,12 +85,12 @@ def heatmap(audit: Audited, names: Sequence[str], levels: int = MAP_LEVELS) -> d
     return {"groups": list(names), "levels": [edges[j] for j in filled], "z": z[:, filled], "rows": counts[:, filled]}
 
 
-def heatmaps(story: Story) -> dict[str, Any]:
+def heatmaps(chapter: Chapter) -> dict[str, Any]:
     """A heat map per audit, the same groups in each."""
-    if story.first is None:
+    if chapter.first is None:
         return {}
-    names = worst_groups(story.first, MAP_GROUPS)
-    return {when: heatmap(audit, names) for when, audit in story.audits.items()}
+    names = worst_groups(chapter.first, MAP_GROUPS)
+    return {when: heatmap(audit, names) for when, audit in chapter.audits.items()}
 
 
 def thin(potential: NDArray[np.float64], most: int = TRACE) -> list[list[float]]:

@@ -46,15 +46,25 @@ def render(content: dict[str, Any], story: Story) -> str:
         loader=jinja.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True,
         undefined=jinja.StrictUndefined,
     )  # fmt: skip
-    environment.filters.update(number=_shown, percent=_percent, whole=lambda value: f"{value:,}")
-    reading = reading_of(story.prop)
+    environment.filters.update(number=_shown, percent=_percent, whole=lambda value: f"{value:,}", bound=_bound)
     page = environment.get_template("report.html.j2").render(
-        report=content, moments=list(story.audits), labels=LABELS, reading=reading, table=_table(content), heat=_heat(content),
-        diagrams=_diagrams(content), trace=_trace(content), change=change_text,
+        report=content, parts=parts(content, story), labels=LABELS, trace=_trace(content), change=change_text,
         style=(TEMPLATES / "report.css").read_text("utf-8"), script=(TEMPLATES / "report.js").read_text("utf-8"),
-        average=_percent if reading.percent else _shown,
     )  # fmt: skip
     return str(page)
+
+
+def parts(content: dict[str, Any], story: Story) -> list[dict[str, Any]]:
+    """What the page shows of each chapter; `prefix` keeps the ids of two chapters apart."""
+    found = []
+    for numbers, chapter in zip(content.get("coordinates") or [content], story.chapters, strict=True):
+        reading = reading_of(chapter.prop)
+        found.append({
+            "prefix": f"{chapter.key}-" if chapter.key else "", "name": chapter.name, "moments": list(numbers["cells"]),
+            "reading": reading, "average": _percent if reading.percent else _shown,
+            "table": _table(numbers), "heat": _heat(numbers), "diagrams": _diagrams(numbers),
+        })  # fmt: skip
+    return found
 
 
 def need(module: str, purpose: str) -> Any:
@@ -73,6 +83,11 @@ def _shown(value: float | None, full: bool = False) -> str:
 
 def _percent(value: float | None, full: bool = False) -> str:
     return "–" if value is None else f"{100 * value:.1f} %"
+
+
+def _bound(text: str) -> str:
+    """The text with every % kept on the line of its number."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _table(content: dict[str, Any]) -> dict[str, Any]:

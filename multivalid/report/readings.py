@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.properties import EventProbability, Mean, Moment, Property, Quantile
+from multivalid.properties.pairs.base import SecondCoordinate
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,15 @@ class Reading:
         Value that perfect predictions give at every level; None where it is the prediction itself (the diagonal).
     percent : bool
         Whether the values are shares.
+    moving : bool
+        Whether what is observed depends on the predictions: the second coordinate of a pair is observed at the predicted first.
     """
 
     name: str
     axis: str
     target: float | None
     percent: bool = False
+    moving: bool = False
 
     def value(self, prediction: Any, identification: Any) -> NDArray[np.float64]:
         """What to show for cells with this mean prediction and mean V."""
@@ -38,7 +42,7 @@ class Reading:
         return np.asarray(prediction, dtype=np.float64) - v if self.target is None else self.target + v
 
 
-def reading_of(prop: Property) -> Reading:
+def reading_of(prop: Property | SecondCoordinate) -> Reading:
     """The reading of a property.
 
     Examples
@@ -55,4 +59,6 @@ def reading_of(prop: Property) -> Reading:
         return Reading("observed", "observed frequency", None, percent=True)
     if isinstance(prop, (Mean, Moment)):
         return Reading("observed", "observed mean", None)
+    if isinstance(prop, SecondCoordinate) and prop.pair.has_target:
+        return Reading("observed", "observed", None, moving=True)
     return Reading("mean V", "mean V (0 is right)", 0.0)

@@ -1,4 +1,4 @@
-"""What a report needs to know of an audit and of a certificate; anything with these fields will do."""
+"""What a report needs to know of audits and of a certificate; anything with these fields will do."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from multivalid.errors import InputError
 from multivalid.grid import Grid
-from multivalid.properties import Property
+from multivalid.properties import Pair, Property
+from multivalid.properties.pairs.base import SecondCoordinate
 
 Columns = Mapping[str, NDArray[Any]]
+Predicted = Property | SecondCoordinate
 
 
 class Audited(Protocol):
@@ -32,7 +34,18 @@ class Audited(Protocol):
     @property
     def fingerprint(self) -> str | None: ...
     @property
-    def property(self) -> Property: ...  # last: it hides the decorator
+    def property(self) -> Predicted: ...  # last: it hides the decorator
+
+
+class PairAudited(Protocol):
+    """The fields of an audit of a pair that a report reads."""
+
+    @property
+    def table(self) -> Columns: ...
+    @property
+    def coordinates(self) -> tuple[Audited, Audited]: ...
+    @property
+    def property(self) -> Pair: ...
 
 
 class Certified(Protocol):
@@ -47,27 +60,21 @@ class Certified(Protocol):
 
 
 @dataclass(frozen=True)
-class Story:
-    """What a report tells: predictions audited once, or before and after calibration, and what the fit guarantees.
+class Chapter:
+    """Predictions of one thing, audited once, or before and after calibration.
 
     Attributes
     ----------
     audits : mapping of str to Audited
         Empty, one audit under "now", or two under "before" and "after" of the same rows and groups.
-    certificate : Certified, optional
-        Of the fit.
-    notes : sequence of str
-        What was left out of the groups, and other remarks.
-    settings : mapping
-        What to repeat to get the same numbers.
+    key, name : str
+        Of a coordinate of a pair, for machines and for people; empty where there is one chapter only.
     """
 
-    prop: Property
-    title: str
-    audits: Mapping[str, Audited] = field(default_factory=dict)
-    certificate: Certified | None = None
-    notes: Sequence[str] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    prop: Predicted
+    audits: Mapping[str, Audited]
+    key: str = ""
+    name: str = ""
 
     @property
     def first(self) -> Audited | None:
@@ -80,6 +87,35 @@ class Story:
         return list(self.audits.values())[-1] if self.audits else None
 
 
+@dataclass(frozen=True)
+class Story:
+    """What a report tells.
+
+    Attributes
+    ----------
+    chapters : sequence of Chapter
+        One for a property, one per coordinate for a pair.
+    certificate : Certified, optional
+        Of the fit.
+    notes : sequence of str
+        What was left out of the groups, and other remarks.
+    settings : mapping
+        What to repeat to get the same numbers.
+    """
+
+    prop: Property | Pair
+    title: str
+    chapters: Sequence[Chapter]
+    certificate: Certified | None = None
+    notes: Sequence[str] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def of_pair(self) -> bool:
+        """Whether the chapters are coordinates of a pair."""
+        return isinstance(self.prop, Pair)
+
+
 def story(
     now: Audited,
     before: Audited | None,
@@ -89,10 +125,34 @@ def story(
     settings: Mapping[str, Any],
 ) -> Story:
     """What an audit tells, alone or beside an earlier one of the same rows and groups."""
-    if before is None:
-        return Story(now.property, title or "Audit of predictions for every group", {"now": now}, certificate, notes, settings)
+    assert isinstance(now.property, Property)
+    audits = {"now": now} if before is None else {"before": _same(before, now), "after": now}
+    return Story(now.property, title or _heading(before), [Chapter(now.property, audits)], certificate, notes, settings)
+
+
+def pair_story(
+    now: PairAudited,
+    before: PairAudited | None,
+    certificate: Certified | None,
+    title: str | None,
+    notes: Sequence[str],
+    settings: Mapping[str, Any],
+) -> Story:
+    """The same for a pair, a chapter for either coordinate."""
+    given = {"now": now} if before is None else {"before": _same(before, now), "after": now}
+    chapters = [
+        Chapter(now.coordinates[k].property, {when: audit.coordinates[k] for when, audit in given.items()}, key, name)
+        for k, (key, name) in enumerate(zip(("first", "second"), now.property.names, strict=True))
+    ]
+    return Story(now.property, title or _heading(before), chapters, certificate, notes, settings)
+
+
+def _heading(before: Any) -> str:
+    return "Audit of predictions for every group" if before is None else "Predictions before and after calibration"
+
+
+def _same(before: Any, now: Any) -> Any:
     same = list(before.table["name"]) == list(now.table["name"]) and list(before.table["rows"]) == list(now.table["rows"])
     if not same or before.property != now.property:
         raise InputError("before must be an audit of the same property for the same groups and rows.")
-    audits = {"before": before, "after": now}
-    return Story(now.property, title or "Predictions before and after calibration", audits, certificate, notes, settings)
+    return before

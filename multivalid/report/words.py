@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from multivalid.properties import EventProbability, Mean, Property, Quantile
-from multivalid.report.sources import Audited, Certified, Story
+from multivalid.properties import EventProbability, Mean, Pair, Property, Quantile
+from multivalid.properties.pairs.base import SecondCoordinate
+from multivalid.report.sources import Audited, Certified, Chapter, Story
 
 LEVEL = 0.05
 
@@ -19,14 +20,24 @@ MEANING = {
 
 
 def verdict(story: Story) -> str:
-    """The report in one sentence."""
-    if story.first is None or story.last is None:
-        if story.certificate is None:
-            return "There is nothing to report: no rows and no certificate."
-        return MEANING.get(story.certificate.status, story.certificate.status)
-    if len(story.audits) == 1:
-        return _one(story.first)
-    return _two(story.first, story.last)
+    """The report in one sentence; for a pair one for either coordinate."""
+    told = [_chapter(chapter) for chapter in story.chapters if chapter.audits]
+    if told:
+        return " ".join(told)
+    if story.certificate is None:
+        return "There is nothing to report: no rows and no certificate."
+    return MEANING.get(story.certificate.status, story.certificate.status)
+
+
+def _chapter(chapter: Chapter) -> str:
+    assert chapter.first is not None
+    assert chapter.last is not None
+    sentence = _one(chapter.first) if len(chapter.audits) == 1 else _two(chapter.first, chapter.last)
+    return f"{_capital(chapter.name)}: {sentence[0].lower()}{sentence[1:]}" if chapter.name else sentence
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _one(audit: Audited) -> str:
@@ -63,13 +74,19 @@ def group_sentence(audit: Audited, i: int) -> str:
     average = float(weight @ v / weight.sum())
     if isinstance(prop, Quantile):
         return f"{100 * (prop.tau + average):.1f} % of its outcomes lie at or below the prediction instead of {100 * prop.tau:g} %"
-    if isinstance(prop, (Mean, EventProbability)):
+    if isinstance(prop, (Mean, EventProbability)) or (isinstance(prop, SecondCoordinate) and prop.pair.has_target):
         return f"predicted {number(audit.table['prediction'][i])} on average, actual {number(audit.table['value'][i])}"
     return f"mean V is {number(average)} instead of 0"
 
 
-def property_sentence(prop: Property) -> str:
+def property_sentence(prop: Property | Pair) -> str:
     """What calibrated means for this property."""
+    if isinstance(prop, Pair):
+        first, second = prop.names
+        return (
+            f"Predictions of ({first}, {second}) are calibrated together for a group when, among its rows with a given pair of "
+            f"predictions, both are right: the {first}, and the {second} given the true {first} of those rows."
+        )
     if isinstance(prop, Quantile):
         return (
             f"Predictions of the {prop.tau:g}-quantile are calibrated for a group when, among its rows with a given prediction, "

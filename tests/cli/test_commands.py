@@ -109,6 +109,22 @@ def test_report(terminal: Terminal, folder: Path) -> None:
     assert "<html" in (folder / "r.html").read_text().lower()
 
 
+def test_report_of_a_pair(terminal: Terminal, folder: Path) -> None:
+    words = ["report", "losses.csv", "--label", "loss", "--output", "pair.html", "--prediction"]
+    pair = ["--property", "quantile_cvar:0.975", "--groups", "desk"]
+    terminal(*words, "var,es", *pair)
+    losses = pd.read_csv(folder / "losses.csv")
+    found = mv.audit("loss", ["var", "es"], data=losses, groups=["desk"], property="quantile_cvar:0.975")
+    told = {row["name"]: row["now"] for row in json.loads((folder / "pair.json").read_text())["headline"]}
+    assert told["first_worst_error"] == pytest.approx(found.errors[0], rel=1e-12)
+    assert told["second_worst_error"] == pytest.approx(found.errors[1], rel=1e-12)
+    fitted = mv.multicalibrate("loss", ["var", "es"], data=losses, groups=["desk"], property="quantile_cvar:0.975")
+    fitted.save(folder / "pair_model.json")
+    terminal(*words, "var,es", "--model", "pair_model.json")
+    assert "before" in json.loads((folder / "pair.json").read_text())["headline"][0]
+    assert "two columns" in terminal(*words, "var", *pair, code=2)
+
+
 @pytest.mark.skipif(not hasattr(mv.Audit, "report"), reason="this build has no reports")
 def test_the_main_job(terminal: Terminal, folder: Path) -> None:
     words = ["fit", "parts", *COLUMNS, *QUANTILE, "--groups", "origin", "--groups", "hour >= 18", "--holdout", "0.3"]

@@ -13,11 +13,19 @@ import urllib.request
 from pathlib import Path
 from typing import Any, Self
 
+# How a report may be looked at; a printer has no dark paper.
+VIEWS: dict[str, dict[str, Any]] = {
+    "phone": {"width": 390},
+    "phone, dark": {"width": 390, "dark": True},
+    "desk": {"width": 1280},
+    "desk, dark": {"width": 1280, "dark": True},
+    "paper": {"width": 794, "media": "print"},
+}
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--force-device-scale-factor=1",
 )  # fmt: skip
-AXE = Path(__file__).parents[2] / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+AXE = Path(__file__).parents[2] / "build" / "axe" / "axe_playwright_python" / "axe.min.js"
 
 
 def missing() -> str | None:
@@ -68,12 +76,11 @@ class Browser:
         except urllib.error.HTTPError as error:
             raise RuntimeError(error.read().decode()[:2000]) from None
 
-    def open(self, path: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
-        """Load a file from disk in a window of this size."""
+    def open(self, path: Path, *, width: int = 1280, height: int = 900, dark: bool = False, media: str = "screen") -> None:
+        """Load a file from disk in a window of this size, as on a screen or on paper ("print")."""
         self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
-        self.devtools(
-            "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.devtools("Emulation.setEmulatedMedia", media=media, features=[scheme])
         self._call("POST", "/url", {"url": path.resolve().as_uri()})
         time.sleep(0.1)
 
@@ -88,6 +95,13 @@ class Browser:
     def wait(self, script: str) -> Any:
         """The value that a script hands to its last argument, a callback."""
         return self._call("POST", "/execute/async", {"script": script, "args": []})
+
+    def serious(self) -> list[tuple[str, str, str]]:
+        """What axe-core finds serious or critical in the page: the rule, how bad, and the first element."""
+        self.run(AXE.read_text("utf-8") + ";window.axe = axe;")
+        found = self.wait("const done = arguments[arguments.length - 1]; axe.run().then(r => done(r.violations));")
+        bad = [one for one in found if one["impact"] in ("serious", "critical")]
+        return [(one["id"], one["impact"], one["nodes"][0]["html"][:200]) for one in bad]
 
     def press(self, key: str) -> None:
         """A key, sent to whatever has the focus."""

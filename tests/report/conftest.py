@@ -26,9 +26,11 @@ def flights() -> pd.DataFrame:
     frame["late"] = (rng.random(n) < truth).astype(float)
     frame["delay"] = rng.gamma(2.0, 10 * (1 + frame["x"]) * np.where(frame["carrier"] == "UA", 1.6, 1.0))
     frame["limit"] = 40 * (1 + frame["x"]).round(1)
+    frame["tail"] = 1.4 * frame["limit"]
     return frame
 
 
+PAGES = ("mean", "quantile", "audit", "pair", "pair audit")
 GROUPS = ["carrier", "hour", mv.cross("carrier", "hour"), HOSTILE]
 
 
@@ -45,9 +47,14 @@ def reports(flights: pd.DataFrame, folder: Path) -> dict[str, Any]:
     mean = mv.multicalibrate("late", "chance", data=train, groups=GROUPS)
     quantile = mv.multicalibrate("delay", "limit", data=train, groups=GROUPS, property="quantile:0.9", mode="theorem", m=20)
     found = mv.audit("delay", "limit", data=test, groups=GROUPS, property=mv.Expectile(0.8))
+    both = ["limit", "tail"]
+    pair = mv.multicalibrate("delay", both, data=train, groups=GROUPS, property="quantile_cvar:0.9")
+    two = mv.audit("delay", both, data=test, groups=GROUPS, property="quantile_iqr")
     return {
+        "pair": pair.report(folder / "pair.html", "delay", both, data=test, title="Limit and tail"),
+        "pair audit": two.report(folder / "pair_audit.html"),
         "mean": mean.report(folder / "mean.html", "late", "chance", data=test, title="Late or not"),
         "quantile": quantile.report(folder / "quantile.html", "delay", "limit", data=test),
         "audit": found.report(folder / "audit.html"),
-        "objects": {"mean": mean, "quantile": quantile, "audit": found},
+        "objects": {"mean": mean, "quantile": quantile, "audit": found, "pair": pair, "pair audit": two},
     }

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.report.browser import AXE, Browser, missing
-from tests.report.conftest import HOSTILE
+from tests.report.browser import AXE, VIEWS, Browser, missing
+from tests.report.conftest import HOSTILE, PAGES
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -27,10 +27,10 @@ def browser() -> Iterator[Browser]:
         yield made
 
 
-@pytest.mark.parametrize("name", ["mean", "quantile", "audit"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_opens_without_a_word(browser: Browser, reports: dict[str, Any], name: str, width: int) -> None:
-    browser.open(reports[name], width=width)
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("view", VIEWS)
+def test_opens_without_a_word(browser: Browser, reports: dict[str, Any], name: str, view: str) -> None:
+    browser.open(reports[name], **VIEWS[view])
     assert browser.console() == []
     assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
     assert browser.run("return performance.getEntriesByType('resource').filter(e => e.name.startsWith('http')).length") == 0
@@ -66,6 +66,23 @@ def test_filters(browser: Browser, reports: dict[str, Any]) -> None:
     assert 0 < len(browser.run(COLUMN, 0)) < len(everything)
 
 
+def test_two_tables_sort_and_filter_on_their_own(browser: Browser, reports: dict[str, Any]) -> None:
+    browser.open(reports["pair"])
+    names = """
+    const table = document.getElementById(arguments[0] + "-group-table");
+    return Array.from(table.tBodies[0].rows).filter(r => !r.hidden).map(r => r.cells[0].dataset.value);
+    """
+    before = browser.run(names, "first")
+    browser.run("const f = document.getElementById('second-filter'); f.value = 'b6'; f.dispatchEvent(new Event('input'));")
+    assert browser.run(names, "first") == before
+    kept = browser.run(names, "second")
+    assert 0 < len(kept) < len(before)
+    browser.run("document.querySelector('#second-group-table thead button').click();")
+    assert browser.run(names, "second") == sorted(kept)
+    assert browser.run(names, "first") == before
+    assert browser.console() == []
+
+
 def test_keyboard_alone(browser: Browser, reports: dict[str, Any]) -> None:
     browser.open(reports["mean"])
     browser.run("document.querySelector('#group-table thead button').focus();")
@@ -74,17 +91,12 @@ def test_keyboard_alone(browser: Browser, reports: dict[str, Any]) -> None:
     assert browser.run("return getComputedStyle(document.activeElement).outlineStyle") != "none"
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("name", ["mean", "quantile", "audit"])
-def test_axe_finds_nothing_serious(browser: Browser, reports: dict[str, Any], name: str, dark: bool) -> None:
+@pytest.mark.parametrize(("name", "view"), [(n, v) for n in PAGES for v in VIEWS if n in ("mean", "pair") or v == "desk"])
+def test_axe_finds_nothing_serious(browser: Browser, reports: dict[str, Any], name: str, view: str) -> None:
     if not AXE.exists():
         pytest.skip("axe-core is not there; `make browser` fetches it")
-    browser.open(reports[name], dark=dark)
-    browser.run(AXE.read_text("utf-8") + ";window.axe = axe;")
-    found = browser.wait("const done = arguments[arguments.length - 1]; axe.run().then(r => done(r.violations));")
-    assert [
-        (one["id"], one["impact"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in ("serious", "critical")
-    ] == []
+    browser.open(reports[name], **VIEWS[view])
+    assert browser.serious() == []
 
 
 def test_prints(browser: Browser, reports: dict[str, Any], tmp_path: Path) -> None:

