@@ -46,6 +46,7 @@ class Trace:
     blocked: list[Blocked] = field(default_factory=list)
     status: str = "converged"
     steepest: float = 0.0  # the largest slope of V between neighbouring levels in any visited cell
+    note: str = ""  # what a person should know of how it was done
 
     @property
     def drops(self) -> Array:
@@ -71,7 +72,7 @@ def run(state: State, rule: Rule, *, max_updates: int | None = None, progress: P
                     break
                 continue
             cell = state.cell(level, group)
-            trace.steepest = max(trace.steepest, _slopes(state, cell.identify)[0])
+            trace.steepest = max(trace.steepest, slopes(state.steepness, cell.identify)[0])
             to = rule.destination(cell, level)
             if to is None:
                 queue.block(level, group)
@@ -149,10 +150,10 @@ class _Queue:
         return self.first()[0] >= 0 and not self.rule.satisfied(self.state.mass, self.state.identification)
 
 
-def _slopes(state: State, identify: Array) -> tuple[float, float]:
+def slopes(steepness: Array, identify: Array) -> tuple[float, float]:
     """The largest slope and the largest step of V between neighbouring levels."""
     steps = identify[1:] - identify[:-1]
-    return (float((steps * state.steepness).max()), float(steps.max())) if steps.size else (0.0, 0.0)
+    return (float((steps * steepness).max()), float(steps.max())) if steps.size else (0.0, 0.0)
 
 
 def _blocked(state: State, rule: Rule, queue: _Queue) -> list[Blocked]:
@@ -161,6 +162,6 @@ def _blocked(state: State, rule: Rule, queue: _Queue) -> list[Blocked]:
     for level, group in np.argwhere(queue.blocked & (rule.priority(state.mass, state.identification) > 0)):
         cell = state.cell(int(level), int(group))
         if rule.destination(cell, int(level)) is None:
-            slope, jump = _slopes(state, cell.identify)
+            slope, jump = slopes(state.steepness, cell.identify)
             found.append(Blocked(int(group), int(level), cell.weight, float(cell.identify[level]), slope, jump))
     return found

@@ -11,8 +11,18 @@ from typing import Protocol
 
 import numpy as np
 
-from multivalid.batch.state import Target
 from multivalid.properties.base import Array
+
+
+class Curves(Protocol):
+    """What a rule asks of a cell: its share of the weight, and its mean V and S at every level."""
+
+    @property
+    def weight(self) -> float: ...
+    @property
+    def identify(self) -> Array: ...
+    @property
+    def score(self) -> Array: ...
 
 
 class Rule(Protocol):
@@ -24,7 +34,7 @@ class Rule(Protocol):
     def satisfied(self, mass: Array, identification: Array) -> bool:
         """Whether the whole table already meets the goal."""
 
-    def destination(self, cell: Target, level: int) -> int | None:
+    def destination(self, cell: Curves, level: int) -> int | None:
         """Level to move to; None when no level is better."""
 
 
@@ -58,7 +68,7 @@ class TheoremRule:
     def satisfied(self, mass: Array, identification: Array) -> bool:
         return False  # the priorities say it all
 
-    def destination(self, cell: Target, level: int) -> int | None:
+    def destination(self, cell: Curves, level: int) -> int | None:
         spread = float(np.ptp(cell.score))
         to = nearest_minimum(cell.score, level, spread)
         # Rounding of sums must not make a drop of exactly least_drop look short of it.
@@ -82,7 +92,7 @@ class PrintedRule:
     def satisfied(self, mass: Array, identification: Array) -> bool:
         return bool(violation(mass, identification).sum(axis=0).max() <= self.alpha)
 
-    def destination(self, cell: Target, level: int) -> int | None:
+    def destination(self, cell: Curves, level: int) -> int | None:
         size = np.abs(cell.identify)
         ties = size <= size.min() + 1e-12 * size.max()
         spread = float(np.ptp(cell.score))
