@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.atoms import frames, select
-from multivalid.atoms.lazy import lazy_rows
+from multivalid.atoms.opening import lazy_rows
 from multivalid.atoms.predict import predicting_levels
 from multivalid.atoms.summary import PREDICTION, complete_predictions
 from multivalid.audit.audit import Audit, audit_rows
@@ -119,7 +119,7 @@ class Calibration:
         else:
             assert isinstance(self.predictor, LevelPredictor)
             targets = moves(self.predictor.patches, self.grid)
-            made = predicting_levels(opened, self.groups, self.grid, targets, output)
+            made = predicting_levels(opened, self.groups, self.grid, self.predictor.patches, targets, output)
         return made.drop(PREDICTION).to_native()
 
     def audit(self, y_true: Any, y_pred: Any, *, data: Any = None, groups: Any = None, sample_weight: Any = None) -> Audit:

@@ -10,7 +10,9 @@ from threadpoolctl import threadpool_limits
 
 from multivalid import validate
 from multivalid.atoms import select
-from multivalid.atoms.lazy import LazyRows, held_out, lazy_rows
+from multivalid.atoms.holdout import held_out
+from multivalid.atoms.lazy import LazyRows
+from multivalid.atoms.opening import lazy_rows
 from multivalid.atoms.select import Rows
 from multivalid.batch import lazy as batch_lazy
 from multivalid.batch import theorem
@@ -43,6 +45,7 @@ def multicalibrate(
     m: int | Any | None = None,
     lipschitz: float | Any | None = None,
     holdout: float | Any | None = None,
+    batched: bool = False,
     max_updates: int | None = None,
     progress: bool | Progress = False,
     random_state: int = 0,
@@ -77,8 +80,12 @@ def multicalibrate(
         L, where the property has none of its own (quantiles: a bound on the label density); estimated from the
         population when not given.
     holdout : float, boolean array or str, optional
-        Share of the rows, drawn at random, or the rows themselves (a mask, a predicate, the name of a boolean column), to keep out
-        of the fit and judge it on.
+        Share of the rows, drawn at random (on a lazy frame by a hash of what is in them), or the rows themselves (a mask, a
+        predicate, the name of a boolean column), to keep out of the fit and judge it on.
+    batched : bool
+        Only with mode="theorem": move the best cell of every level at once, round by round, instead of the worst cell of all one after
+        the other. A round is a pass over the rows, so that a lazy frame may have as many combinations of groups as rows. The
+        theorem's guarantees hold; the order, and so the patches, are not the paper's.
     max_updates : int, optional
         Stop after this many updates, with status "budget".
     progress : bool or callable
@@ -107,6 +114,9 @@ def multicalibrate(
         raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
     if max_updates is not None:
         validate.count(max_updates, "max_updates", 0)
+    if batched and (mode != "theorem" or isinstance(prop, Pair)):
+        what = "a pair" if isinstance(prop, Pair) else f"mode={mode!r}"
+        raise InputError(f'batched=True is a way to run mode="theorem" for a single property, got {what}.')
     report = _reporter(progress)
     frame = lazy_frame(data)
     if frame is not None:
@@ -114,7 +124,9 @@ def multicalibrate(
             raise InputError("data is a lazy frame, but pairs are calibrated in memory; collect the columns first.")
         stays = lazy_rows(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=prop)
         goal = practical.Goal(m, grid, alpha, max_updates)
-        return _fit_lazy(stays, prop, goal, mode=mode, lipschitz=lipschitz, holdout=holdout, progress=report, seed=random_state)
+        return _fit_lazy(
+            stays, prop, goal, mode=mode, lipschitz=lipschitz, holdout=holdout, batched=batched, progress=report, seed=random_state
+        )
     width = 2 if isinstance(prop, Pair) else 1
     rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=width)
     prop.check_labels(rows.labels)
@@ -133,7 +145,7 @@ def multicalibrate(
             done = practical.fit(fitting, prop, goal, held=held, progress=report, random_state=random_state)
             return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels, held or fitting)
         plan = make_plan(fitting, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
-        made = theorem.fit(fitting, prop, plan, held=held, max_updates=max_updates, progress=report)
+        made = theorem.fit(fitting, prop, plan, held=held, batched=batched, max_updates=max_updates, progress=report)
     return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels, held or fitting)
 
 
@@ -145,18 +157,19 @@ def _fit_lazy(
     mode: str,
     lipschitz: float | None,
     holdout: Any,
+    batched: bool,
     progress: Progress | None,
     seed: int,
 ) -> Calibration:
     """The same on rows that stay where they are."""
-    fitting, held = held_out(rows, holdout)
+    fitting, held = held_out(rows, holdout, seed)
     if mode == "practical":
         with threadpool_limits(1, user_api="blas"):
             done = practical_lazy.fit_lazy(fitting, prop, goal, held=held, progress=progress, random_state=seed)
         return Calibration(prop, rows.groups, done.predictor, done.certificate)
     made = batch_lazy.fit_lazy(
         fitting, prop, mode=mode, grid=goal.grid, m=goal.m, alpha=goal.alpha, lipschitz=lipschitz, held=held,
-        max_updates=goal.max_updates, progress=progress,
+        batched=batched, max_updates=goal.max_updates, progress=progress,
     )  # fmt: skip
     return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate)
 

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 
 from multivalid.atoms.keys import Digits, Index, packed_bits, place
 from multivalid.atoms.response import Piecewise
-from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT, Totals, checked, totals_of
-from multivalid.atoms.symbols import Symbols, symbols
+from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT, Totals, totals_of
+from multivalid.atoms.symbols import Number, Symbols, symbols
 from multivalid.atoms.table import AtomTable, build
 from multivalid.errors import InputError
 from multivalid.grid import Grid
-from multivalid.groups.family import FittedGroups, Groups
-from multivalid.groups.lazy import fit_lazy, where
-from multivalid.groups.membership import Bits, Membership, distinct, unpack
+from multivalid.groups.family import FittedGroups
+from multivalid.groups.membership import Bits, Membership
 from multivalid.groups.remote import Frame, draw, fetch
 from multivalid.properties import Property
 from multivalid.properties.base import Array
@@ -28,6 +27,10 @@ from multivalid.properties.base import Array
 PROBE = 200_000  # rows looked at to guess how many atoms there are
 MOST_ENTRIES = 10_000_000  # (pattern, level, label bin) triples that the driver takes: about 1 GB
 SAFE_ROWS = 2_000_000  # with so few rows nothing needs to be guessed
+
+
+class Crowded(InputError):
+    """There are too many combinations of groups to bring to the driver."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,11 @@ class LazyRows:
         """One boolean expression per group but everyone."""
         return self.groups.expressions(self.frame.collect_schema())[1:]
 
-    def having(self, condition: nw.Expr, holdout: str, name: str) -> LazyRows:
+    def on(self, frame: Frame) -> LazyRows:
+        """The same rows with further columns."""
+        return replace(self, frame=frame)
+
+    def having(self, condition: nw.Expr, holdout: Any, name: str) -> LazyRows:
         """The rows where a condition holds."""
         kept = self.frame.filter(condition)
         totals = totals_of(kept)
@@ -81,7 +88,8 @@ class LazyRows:
         flags = [] if plain else self.flags
         digits = Digits((2,) * len(flags) + tuple(size for _, size in numbers))
         keys = digits.pack([*flags, *(number for number, _ in numbers)]) + ([nw.col(LABEL)] if labels else [])
-        if labels or (not plain and (self.patterns or 1 << len(flags)) * sizes > MOST_ENTRIES):
+        unsure = len(self) > SAFE_ROWS and (labels or plain or (self.patterns or 1 << len(flags)) * sizes > MOST_ENTRIES)
+        if unsure and (labels or not plain):
             self._affordable(keys)
         columns = list(self.groups.columns) if plain else []
         names = [f"__k{i}" for i in range(len(keys))]
@@ -90,7 +98,12 @@ class LazyRows:
             *(key.alias(name) for name, key in zip(names, keys, strict=True)),
             *(term.alias(f"__s{i}") for i, term in enumerate(sums)),
         )
-        made = fetch(slim.group_by([*columns, *names]).agg(nw.col(f"__s{i}").sum() for i in range(len(sums))))
+        bundles = slim.group_by([*columns, *names]).agg(nw.col(f"__s{i}").sum() for i in range(len(sums)))
+        made = fetch(bundles.head(MOST_ENTRIES + 1) if unsure else bundles)
+        if unsure and len(made) > MOST_ENTRIES:  # the guess was wrong, but no more has come than was let in
+            if plain and not labels:
+                return replace(self, combinations=math.inf).grouped(numbers, sums)
+            raise self._crowded(f"over {MOST_ENTRIES:,}", "after all")
         fetched = [np.asarray(made[name].to_numpy()) for name in names]
         unpacked = digits.unpack(fetched[: len(digits.split)])
         totals = [np.asarray(made[f"__s{i}"].to_numpy(), dtype=np.float64) for i in range(len(sums))]
@@ -107,7 +120,7 @@ class LazyRows:
         y, w = nw.col(LABEL), nw.col(WEIGHT)
         symbol = symbols(prop)
         moments = [w, *(w * t for t in symbol.moments(y - answer.origin if answer.origin else y))]
-        extra = [symbol.constant(y, answer.origin), symbol.best(y)]
+        extra = _beside(symbol, answer)
         expressions = [w * term for term in extra if isinstance(term, nw.Expr)]
         numbers = [(place(nw.col(PREDICTION), grid.boundaries), len(grid))]
         if answer.bins > 1:
@@ -115,9 +128,19 @@ class LazyRows:
         found = self.grouped(numbers, [*moments, *expressions])
         level, bin = found.numbers if answer.bins > 1 else (found.numbers[0], np.zeros_like(found.numbers[0]))
         table, _ = build(found.bits, level, bin, found.sums[:, : len(moments)], len(self.groups))
-        summed = iter(found.sums[:, len(moments) :].sum(axis=0).tolist())
-        constant, best = (next(summed) if isinstance(term, nw.Expr) else term * self.totals.weight for term in extra)
-        return table, float(constant), float(best)
+        return table, *self._score_sums(extra, found.sums[:, len(moments) :].sum(axis=0).tolist())
+
+    def score_sums(self, prop: Property, answer: Piecewise) -> tuple[float, float]:
+        """Σw of the score's constant and of the best possible score, by a pass of their own."""
+        extra = _beside(symbols(prop), answer)
+        terms = [nw.col(WEIGHT) * term for term in extra if isinstance(term, nw.Expr)]
+        aims = [term.sum().alias(f"s{i}") for i, term in enumerate(terms)]
+        return self._score_sums(extra, list(fetch(self.frame.select(*aims)).row(0)) if aims else [])
+
+    def _score_sums(self, extra: Sequence[Number], summed: Sequence[float]) -> tuple[float, float]:
+        found = iter(summed)
+        constant, best = (next(found) if isinstance(term, nw.Expr) else term * self.totals.weight for term in extra)
+        return float(constant), float(best)
 
     def sample(self, rows: int, seed: int) -> tuple[nw.DataFrame[Any], bool]:
         """About so many rows in memory, with only the columns that matter, and whether they were drawn at random."""
@@ -134,90 +157,43 @@ class LazyRows:
 
     def _affordable(self, keys: Sequence[nw.Expr]) -> None:
         """Refuse before the driver runs out of memory."""
-        if len(self) <= SAFE_ROWS:
-            return
         needed = list(dict.fromkeys([LABEL, PREDICTION, *self.groups.columns]))
         drawn, _ = draw(self.frame.select(needed), PROBE, len(self))
         probe = drawn.select(*(key.alias(f"__k{i}") for i, key in enumerate(keys)))
         often = np.asarray(probe.group_by(probe.columns).agg(nw.len().alias("__rows"))["__rows"].to_numpy())
         expected = expected_distinct(often, len(self))
         if expected > MOST_ENTRIES:
-            raise InputError(
-                f"these {len(self):,} rows fall into about {expected:,.0f} different combinations of groups, level and label bin "
-                f"({often.size:,} among {int(often.sum()):,} rows looked at), more than the {MOST_ENTRIES:,} that the driver "
-                f"takes; use fewer or coarser groups (bins in place of values, fewer crossings), fewer levels (m=), or a random "
-                f"sample of the rows."
-            )
+            raise self._crowded(f"about {expected:,.0f}", f"{often.size:,} among {int(often.sum()):,} rows looked at")
+
+    def _crowded(self, how_many: str, seen: str) -> Crowded:
+        return Crowded(
+            f"these {len(self):,} rows fall into {how_many} different combinations of groups, level and label bin ({seen}), more than "
+            f"the {MOST_ENTRIES:,} that the driver takes; use fewer or coarser groups (bins in place of values, fewer crossings), fewer "
+            f'levels (m=), or mode="theorem" with batched=True (--mode theorem --batched), which reads the rows once per round of updates.'
+        )
+
+
+def _beside(symbol: Symbols, answer: Piecewise) -> list[Number]:
+    """What the moments leave out of the score, and the best score, as expressions of the label."""
+    y = nw.col(LABEL)
+    return [symbol.constant(y, answer.origin), symbol.best(y)]
 
 
 def expected_distinct(often: NDArray[np.int64], rows: int) -> float:
     """A guess of the number of distinct values among `rows` rows, from how often values occur in a sample of them.
 
-    Values seen once stand for √(rows/sample) of their kind: off by at most that factor, whatever the data.
+    The larger of two: values seen once stand for √(rows/sample) of their kind, which is off by at most that factor whatever the
+    data; and Chao's, f₁²/2f₂ for the unseen, which is right where values are about equally frequent. A guess too low would cost
+    memory, one too high only the detour.
 
     Examples
     --------
     >>> expected_distinct(np.array([50, 50]), 10_000)
     2.0
     >>> expected_distinct(np.ones(100, dtype=int), 10_000)
-    1000.0
+    5050.0
     """
-    once = int(np.count_nonzero(often == 1))
-    return float(np.sqrt(rows / max(int(often.sum()), 1)) * once + (often.size - once))
-
-
-def lazy_rows(y_true: Any, y_pred: Any, *, groups: Any, frame: Frame, sample_weight: Any, prop: Property | None = None) -> LazyRows:
-    """Check the columns, fit the groups, and keep everything where it is."""
-    opened, totals = checked(frame, y_true, y_pred, sample_weight)
-    if prop is not None:
-        check_labels(prop, symbols(prop), opened, totals)
-    if isinstance(groups, FittedGroups):
-        return _surveyed(opened, groups, totals)
-    spec = groups if isinstance(groups, Groups) else Groups(groups)
-    fitted, patterns = fit_lazy(spec, opened, totals.rows, lambda candidates: _patterns(_surveyed(opened, candidates, totals)))
-    return replace(_surveyed(opened, fitted, totals), patterns=patterns)
-
-
-def _surveyed(frame: Frame, groups: FittedGroups, totals: Totals) -> LazyRows:
-    """With a guess of how many combinations of values the columns of the groups take."""
-    if not groups.columns:
-        return LazyRows(frame, groups, totals, 1, 1)
-    groups.expressions(frame.collect_schema())  # refuses columns that are not there or of another type
-    drawn, _ = draw(frame.select(list(groups.columns)), PROBE, totals.rows)
-    often = drawn.group_by(drawn.columns).agg(nw.len().alias("__rows"))["__rows"].to_numpy()
-    return LazyRows(frame, groups, totals, None, expected_distinct(np.asarray(often), totals.rows))
-
-
-def _patterns(rows: LazyRows) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Distinct combinations of groups (without everyone), and how many rows show each."""
-    groups = len(rows.groups)
-    found = rows.grouped([], [nw.lit(1.0, dtype=nw.Float64)])
-    code, bits = distinct(found.bits)
-    return unpack(bits, groups)[:, 1:] > 0, np.bincount(code, weights=found.sums[:, 0]).astype(np.int64)
-
-
-def check_labels(prop: Property, symbol: Symbols, frame: Frame, totals: Totals) -> None:
-    """Refuse labels outside the property's domain."""
-    domain = prop.label_domain
-    if totals.least < domain.lo or totals.most > domain.hi:
-        raise InputError(
-            f"y_true must lie in [{domain.lo:g}, {domain.hi:g}] for {prop!r}, but it goes from {totals.least:g} to "
-            f"{totals.most:g}; rescale the labels or choose another property."
-        )
-    if symbol.positive is not None:
-        smallest = fetch(frame.select(symbol.positive(nw.col(LABEL)).min().alias("least")))["least"].item()
-        if smallest <= 0:
-            raise InputError(f"y_true must keep the denominator of {prop!r} positive, but it goes down to {smallest:g}.")
-
-
-def held_out(rows: LazyRows, holdout: Any) -> tuple[LazyRows, LazyRows | None]:
-    """Rows to fit and rows to judge on; on a lazy frame a predicate or a boolean column says which are which."""
-    if holdout is None:
-        return rows, None
-    if not isinstance(holdout, str):
-        raise InputError(
-            f"holdout={holdout!r}: rows of a lazy frame have no numbers to draw from; name a boolean column of data, or give a "
-            f'predicate such as "day >= 300", for the rows to hold out.'
-        )
-    out = where(holdout, rows.frame)
-    return rows.having(~out, holdout, "to fit"), rows.having(out, holdout, "held out")
+    once, twice = int(np.count_nonzero(often == 1)), int(np.count_nonzero(often == 2))
+    spread = float(np.sqrt(rows / max(int(often.sum()), 1)) * once + (often.size - once))
+    even = often.size + once * (once - 1) / (2 * (twice + 1))
+    return min(max(spread, even), float(rows))

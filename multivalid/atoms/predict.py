@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.atoms.keys import Digits, place
+from multivalid.atoms.keys import Digits, look_up, place
+from multivalid.atoms.lazy import PROBE, expected_distinct
 from multivalid.atoms.summary import PREDICTION
-from multivalid.errors import InputError
+from multivalid.atoms.symbols import choose
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
-from multivalid.groups.remote import Frame, fetch, join
+from multivalid.groups.remote import Frame, draw, fetch, join
 from multivalid.properties.base import Array
 
 # Groups (rows × groups, without everyone) and start levels → final predictions.
 Moves = Callable[[NDArray[np.bool_], NDArray[np.intp]], Array]
 MOST_PATTERNS = 1_000_000
+_LEVEL, _FLAG = "__mv_level", "__mv_flag"
 
 
-def predicting_levels(frame: Frame, groups: FittedGroups, grid: Grid, moves: Moves, output: str = PREDICTION) -> Frame:
-    """Final predictions by a join with the table (groups, level) → prediction.
+def predicting_levels(
+    frame: Frame, groups: FittedGroups, grid: Grid, patches: Sequence[tuple[int, int, int]], moves: Moves, output: str = PREDICTION
+) -> Frame:
+    """Final predictions by a join with the table (groups, level) → prediction, or patch by patch where that table is too large.
 
-    The frame is looked at once, for the combinations of groups and level that occur in it; the join itself stays lazy.
+    The frame is looked at once, for the combinations of groups and level that occur in it; the prediction itself stays lazy.
     """
     flags = groups.expressions(frame.collect_schema())[1:]
     digits = Digits((2,) * len(flags) + (len(grid),))
     keys = digits.pack([*flags, place(nw.col(PREDICTION), grid.boundaries)])
     names = [f"__mv_k{i}" for i in range(len(keys))]
     aliased = [key.alias(name) for name, key in zip(names, keys, strict=True)]
-    seen = fetch(frame.select(*aliased).unique().head(MOST_PATTERNS + 1))
-    if len(seen) > MOST_PATTERNS:
-        raise InputError(
-            f"the rows show over {MOST_PATTERNS:,} combinations of groups and level, too many for a table to join with; "
-            f"predict on parts of the data, or collect it."
-        )
+    seen = _seen(frame, aliased)
+    if seen is None:
+        return _patch_by_patch(frame, groups, grid, patches, output)
     table: dict[str, NDArray[Any]] = {name: np.asarray(seen[name].to_numpy(), dtype=np.int64) for name in names}
     *members, level = digits.unpack(list(table.values()))
     dense = np.stack(members, axis=1) == 1 if members else np.zeros((len(seen), 0), dtype=bool)
@@ -45,3 +46,60 @@ def predicting_levels(frame: Frame, groups: FittedGroups, grid: Grid, moves: Mov
     columns = [name for name in frame.collect_schema().names() if name != output]
     joined = join(frame.with_columns(*aliased), names, "__mv_value", table)
     return joined.select(*columns, nw.col("__mv_value").alias(output))
+
+
+def _seen(frame: Frame, keys: Sequence[nw.Expr]) -> nw.DataFrame[Any] | None:
+    """The combinations of keys that occur; None when they are too many for a table."""
+    rows = int(fetch(frame.select(nw.len().alias("n")))["n"].item())
+    if rows > MOST_PATTERNS:
+        drawn = draw(frame.select(*keys), PROBE, rows)[0]
+        often = np.asarray(drawn.group_by(drawn.columns).agg(nw.len().alias("__rows"))["__rows"].to_numpy())
+        if expected_distinct(often, rows) > MOST_PATTERNS:
+            return None
+    seen = fetch(frame.select(*keys).unique().head(MOST_PATTERNS + 1))
+    return seen if len(seen) <= MOST_PATTERNS else None
+
+
+def _patch_by_patch(frame: Frame, groups: FittedGroups, grid: Grid, patches: Sequence[tuple[int, int, int]], output: str) -> Frame:
+    """The level of every row as a column that patch after patch rewrites: any number of combinations, at a cost per patch."""
+    columns = [name for name in frame.collect_schema().names() if name != output]
+    flags = groups.expressions(frame.collect_schema())
+    used = sorted({group for group, _, _ in patches} - {0})
+    staged = frame.with_columns(
+        place(nw.col(PREDICTION), grid.boundaries).alias(_LEVEL), *(flags[g].alias(f"{_FLAG}{g}") for g in used)
+    )
+    for stage in stages(patches):
+        staged = staged.with_columns(_moved(stage, 0, len(grid)).alias(_LEVEL))
+    return staged.select(*columns, look_up(nw.col(_LEVEL), grid.points.tolist()).alias(output))
+
+
+def stages(patches: Sequence[tuple[int, int, int]]) -> list[dict[int, tuple[int, int]]]:
+    """Patches in as few steps as their order allows: in a step each level is left at most once, and before others arrive in it.
+
+    Examples
+    --------
+    >>> stages([(1, 0, 2), (2, 1, 0), (3, 2, 1)])
+    [{0: (1, 2), 1: (2, 0)}, {2: (3, 1)}]
+    """
+    made: list[dict[int, tuple[int, int]]] = []
+    reached: set[int] = set()
+    for group, source, target in patches:
+        if not made or source in made[-1] or source in reached:
+            made.append({})
+            reached = set()
+        made[-1][source] = group, target
+        reached.add(target)
+    return made
+
+
+def _moved(stage: dict[int, tuple[int, int]], first: int, stop: int) -> nw.Expr:
+    """The level after a step, as a tree of comparisons over the levels first … stop − 1."""
+    level, inside = nw.col(_LEVEL), [source for source in stage if first <= source < stop]
+    if not inside:
+        return level
+    if stop - first == 1:
+        group, target = stage[first]
+        goal = nw.lit(target, dtype=nw.Int64)
+        return choose(nw.col(f"{_FLAG}{group}"), goal, level) if group else goal
+    middle = (first + stop) // 2
+    return choose(level < middle, _moved(stage, first, middle), _moved(stage, middle, stop))

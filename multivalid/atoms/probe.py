@@ -54,13 +54,22 @@ def laws(rows: LazyRows, grid: Grid) -> Laws:
         found = rows.grouped([level], [w], labels=True)
         assert found.labels is not None
         return Laws(found.bits, found.numbers[0], found.labels, found.sums[:, 0], "")
-    at = np.linspace(0, often.sum() - 1, min(room, LABEL_BINS) + 1).astype(np.intp)[1:-1]
-    edges = np.unique(np.repeat(values, often)[at])
+    edges, note = _edges(values, often, room)
     found = rows.grouped([level, (place(y, edges), edges.size + 1)], [w, w * y])
     kept = found.sums[:, 0] > 0
     weight, total = found.sums[kept].T
-    note = f"The values of groups and cells are exact to one of {edges.size + 1:,} label bins of about equal weight."
     return Laws(found.bits[kept], found.numbers[0][kept], total / weight, weight, note)
+
+
+def label_edges(rows: LazyRows, cells: int) -> tuple[Array, str]:
+    """Edges of label bins of about equal weight, few enough for a table over so many cells, and a note on what they cost."""
+    return _edges(*_drawn_labels(rows), max(MOST_LAWS // cells, 64))
+
+
+def _edges(values: Array, often: Index, room: int) -> tuple[Array, str]:
+    at = np.linspace(0, often.sum() - 1, min(room, LABEL_BINS) + 1).astype(np.intp)[1:-1]
+    edges = np.unique(np.repeat(values, often)[at])
+    return edges, f"The values of groups and cells are exact to one of {edges.size + 1:,} label bins of about equal weight."
 
 
 def _drawn_labels(rows: LazyRows) -> tuple[Array, Index]:

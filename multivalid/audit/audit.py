@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multivalid.atoms import select
 from multivalid.atoms.frames import from_columns
-from multivalid.atoms.lazy import lazy_rows
+from multivalid.atoms.opening import lazy_rows
 from multivalid.atoms.select import Rows
 from multivalid.audit import inference, measures
 from multivalid.audit.cells import tabulate

@@ -47,6 +47,7 @@ class Trace:
     blocked: list[Blocked] = field(default_factory=list)
     status: str = "converged"
     steepest: float = 0.0  # the largest slope of V between neighbouring levels in any visited cell
+    note: str = ""  # what a person should know of how it was done
 
     @property
     def drops(self) -> Array:
@@ -72,7 +73,7 @@ def run(state: State, rule: Rule, *, max_updates: int | None = None, progress: P
                     break
                 continue
             cell = state.cell(level, group)
-            trace.steepest = max(trace.steepest, _steepest(state, cell.identify))
+            trace.steepest = max(trace.steepest, steepest(state.steepness, cell.identify))
             to = rule.destination(cell, level)
             if to is None:
                 queue.block(level, group)
@@ -151,9 +152,14 @@ class _Queue:
         return self.first()[0] >= 0 and not self.rule.satisfied(self.state.mass, self.state.identification)
 
 
-def _steepest(state: State, identify: Array) -> float:
+def steepest(steepness: Array, identify: Array) -> float:
     """The largest slope of V between neighbouring levels."""
-    return float(((identify[1:] - identify[:-1]) * state.steepness).max()) if identify.size > 1 else 0.0
+    return float(((identify[1:] - identify[:-1]) * steepness).max()) if identify.size > 1 else 0.0
+
+
+def slopes(steepness: Array, identify: Array) -> tuple[float, float]:
+    """The largest slope and the largest step of V between neighbouring levels."""
+    return steepest(steepness, identify), float((identify[1:] - identify[:-1]).max()) if identify.size > 1 else 0.0
 
 
 def _blocked(state: State, rule: Rule, queue: _Queue) -> list[Blocked]:
@@ -162,6 +168,6 @@ def _blocked(state: State, rule: Rule, queue: _Queue) -> list[Blocked]:
     for level, group in np.argwhere(queue.blocked & (rule.priority(state.mass, state.identification) > 0)):
         cell = state.cell(int(level), int(group))
         if rule.destination(cell, int(level)) is None:
-            slope, jump = _steepest(state, cell.identify), float(np.diff(cell.identify).max(initial=0.0))
+            slope, jump = slopes(state.steepness, cell.identify)
             found.append(Blocked(int(group), int(level), cell.weight, float(cell.identify[level]), slope, jump))
     return found

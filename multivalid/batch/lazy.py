@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from multivalid import validate
 from multivalid.atoms.lazy import LazyRows
+from multivalid.atoms.partitions import fold
 from multivalid.atoms.predict import Moves, predicting_levels
 from multivalid.atoms.probe import largest_identification
 from multivalid.atoms.response import Piecewise, response
@@ -13,15 +16,18 @@ from multivalid.atoms.select import Rows
 from multivalid.atoms.table import totals
 from multivalid.audit.lazy import audit_lazy
 from multivalid.batch import theorem
-from multivalid.batch.algorithm import Patch, Progress, run
+from multivalid.batch.algorithm import Patch, Progress, Trace, run
+from multivalid.batch.batched import LabelTable, affordable, run_batched
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.patches import replay
-from multivalid.batch.plan import label_facts, make_plan, settle, slope
+from multivalid.batch.plan import Plan, label_facts, make_plan, settle, slope
 from multivalid.batch.state import State
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
 from multivalid.properties import Property
 from multivalid.properties.base import Array
+
+Settled = Callable[[Array], Plan]
 
 
 def fit_lazy(
@@ -34,10 +40,11 @@ def fit_lazy(
     alpha: float | None,
     lipschitz: float | None,
     held: LazyRows | None,
+    batched: bool,
     max_updates: int | None,
     progress: Progress | None,
 ) -> theorem.Fit:
-    """Levels, atoms, plan, run, certificate: the same patches as on the collected rows."""
+    """Levels, atoms (or passes over the rows, if `batched`), plan, run, certificate: the same patches as on the collected rows."""
     ends = _ends(rows)
     facts = label_facts(prop, ends.labels)
     known = facts.lipschitz if lipschitz is None else validate.positive(lipschitz, "lipschitz")
@@ -48,21 +55,50 @@ def fit_lazy(
     draft = make_plan(ends, prop, mode=mode, grid=grid, m=m, alpha=None if known is None else alpha, lipschitz=known or 1.0)
     answer = response(prop, draft.grid, ends.labels)
     assert isinstance(answer, Piecewise)
-    table, constant, best = rows.atoms(prop, draft.grid, answer)
-    plan = draft
-    if known is None:
-        by_bin = np.stack([totals(table.bin, column, answer.bins) for column in table.sums.T], axis=1)
+
+    def settled(by_bin: Array) -> Plan:
+        """The plan, once Σw·t_k(y) of all rows is known for every label bin."""
+        if known is not None:
+            return draft
         steep = slope(answer.on_grid(by_bin)[0] / by_bin[:, 0].sum(), draft.grid, facts)
-        plan = settle(mode, draft.grid, steep, alpha)
-    state = State(table, answer, plan.grid, constant)
-    trace = run(state, plan.rule, max_updates=max_updates, progress=progress)
+        return settle(mode, draft.grid, steep, alpha)
+
+    run_on = _in_rounds if batched else _one_by_one
+    trace, table, best, plan = run_on(rows, prop, draft, answer, settled, max_updates, progress)
     bound = max(facts.bound, largest_identification([rows], prop, plan.grid))
     optimal = best / rows.totals.weight
-    certificate = theorem.certify(plan, trace, state, optimal=optimal, bound=bound, rows=rows.totals.effective)
+    certificate = theorem.certify(plan, trace, table, optimal=optimal, bound=bound, rows=rows.totals.effective)
     if held is not None:
-        after = held.predicting(predicting_levels(held.frame, held.groups, plan.grid, moves(trace.patches, plan.grid)))
+        after = held.predicting(
+            predicting_levels(held.frame, held.groups, plan.grid, trace.patches, moves(trace.patches, plan.grid))
+        )
         certificate = judge(certificate, rows, after, prop, plan.grid)
     return theorem.Fit(plan.grid, None, trace.patches, certificate)
+
+
+def _one_by_one(
+    rows: LazyRows, prop: Property, draft: Plan, answer: Piecewise, settled: Settled, most: int | None, progress: Progress | None
+) -> tuple[Trace, theorem.CellTable, float, Plan]:
+    table, constant, best = rows.atoms(prop, draft.grid, answer)
+    plan = settled(np.stack([totals(table.bin, column, answer.bins) for column in table.sums.T], axis=1))
+    state = State(table, answer, plan.grid, constant)
+    return run(state, plan.rule, max_updates=most, progress=progress), state, best, plan
+
+
+def _in_rounds(
+    rows: LazyRows, prop: Property, draft: Plan, answer: Piecewise, settled: Settled, most: int | None, progress: Progress | None
+) -> tuple[Trace, theorem.CellTable, float, Plan]:
+    """No atoms are made: every round is a pass over the rows, which replays the patches so far."""
+    affordable(draft.grid, answer, len(rows.groups))
+
+    def measure(patches: Sequence[Patch]) -> Array:
+        return fold(rows.frame, rows.groups, LabelTable(answer, draft.grid, patches))
+
+    constant, best = rows.score_sums(prop, answer)
+    first = measure(())
+    plan = settled(first[:, :, 0].sum(axis=0))
+    trace, cells = run_batched(first, measure, answer, plan.grid, plan.rule, constant=constant, max_updates=most, progress=progress)
+    return trace, cells, best, plan
 
 
 def judge(certificate: Certificate, rows: LazyRows, held: LazyRows, prop: Property, grid: Grid) -> Certificate:

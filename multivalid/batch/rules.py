@@ -14,8 +14,8 @@ import numpy as np
 from multivalid.properties.base import Array
 
 
-class Candidate(Protocol):
-    """A cell that may move: its share of the weight, and its mean V and S at every level."""
+class Curves(Protocol):
+    """What a rule asks of a cell: its share of the weight, and its mean V and S at every level."""
 
     @property
     def weight(self) -> float: ...
@@ -36,7 +36,7 @@ class Rule(Protocol):
     def satisfied(self, mass: Array, identification: Array) -> bool:
         """Whether the whole table already meets the goal."""
 
-    def destination(self, cell: Candidate, level: int) -> int | None:
+    def destination(self, cell: Curves, level: int) -> int | None:
         """Level to move to; None when no level is better."""
 
 
@@ -75,7 +75,7 @@ class TheoremRule:
     def satisfied(self, mass: Array, identification: Array) -> bool:
         return False  # the priorities say it all
 
-    def destination(self, cell: Candidate, level: int) -> int | None:
+    def destination(self, cell: Curves, level: int) -> int | None:
         # Rounding of sums must not make a drop of exactly least_drop look short of it.
         least = self.least_drop * (1 - 1e-9)
         if cell.weight * (cell.score[level] - cell.score.min()) < least:
@@ -100,7 +100,7 @@ class PrintedRule:
     def satisfied(self, mass: Array, identification: Array) -> bool:
         return bool(violation(mass, identification).sum(axis=0).max() <= self.alpha)
 
-    def destination(self, cell: Candidate, level: int) -> int | None:
+    def destination(self, cell: Curves, level: int) -> int | None:
         size = np.abs(cell.identify)
         ties = size <= size.min() + 1e-12 * size.max()
         spread = spread_of(cell.score)

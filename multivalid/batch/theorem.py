@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,9 @@ from multivalid.atoms.table import build
 from multivalid.audit.audit import Audit, audit_rows
 from multivalid.batch import bounds
 from multivalid.batch.algorithm import Patch, Progress, Trace, run
+from multivalid.batch.batched import Cells, LabelTable, affordable, run_batched
 from multivalid.batch.certificate import Certificate
-from multivalid.batch.patches import predict
+from multivalid.batch.patches import predict, replay
 from multivalid.batch.plan import Plan, label_bound
 from multivalid.batch.rules import Rule, TheoremRule, violation
 from multivalid.batch.state import State
@@ -45,15 +46,23 @@ def fit(
     plan: Plan,
     *,
     held: Rows | None = None,
+    batched: bool = False,
     max_updates: int | None = None,
     progress: Progress | None = None,
 ) -> Fit:
-    """Run a plan on rows and state what it guarantees, also on rows held out."""
+    """Run a plan on rows, one cell at a time or in rounds, and state what it guarantees, also on rows held out."""
     grid = plan.grid
     start = grid.round(rows.predictions)
-    trace, state, row_atom = _run(rows.labels, rows.weights, rows.membership, start, prop, grid, plan.rule, max_updates, progress)
-    levels = state.level[row_atom]
-    certificate = _certify(rows, prop, plan, trace, state)
+    table: CellTable
+    if batched:
+        trace, table = _rounds(rows, prop, plan, max_updates, progress)
+        levels = replay(trace.patches, start, len(grid), rows.membership)
+    else:
+        trace, table, row_atom = _run(
+            rows.labels, rows.weights, rows.membership, start, prop, grid, plan.rule, max_updates, progress
+        )
+        levels = table.level[row_atom]
+    certificate = _certify(rows, prop, plan, trace, table)
     if held is not None:
         certificate = with_holdout(certificate, rows, held, prop, grid, trace.patches)
     return Fit(grid, levels, trace.patches, certificate)
@@ -123,14 +132,31 @@ def _run(
     return run(state, rule, max_updates=max_updates, progress=progress), state, row_atom
 
 
-def _certify(rows: Rows, prop: Property, plan: Plan, trace: Trace, state: State) -> Certificate:
+def _rounds(rows: Rows, prop: Property, plan: Plan, max_updates: int | None, progress: Progress | None) -> tuple[Trace, Cells]:
+    answer = response(prop, plan.grid, rows.labels)
+    affordable(plan.grid, answer, rows.membership.groups)
+    constant = float(rows.weights @ answer.score_constant(rows.labels))
+    return run_batched(
+        LabelTable(answer, plan.grid)(rows), lambda patches: LabelTable(answer, plan.grid, patches)(rows), answer, plan.grid,
+        plan.rule, constant=constant, max_updates=max_updates, progress=progress,
+    )  # fmt: skip
+
+
+class CellTable(Protocol):
+    """Mass and ΣwV of every (level, group), as shares of the total weight."""
+
+    mass: Array
+    identification: Array
+
+
+def _certify(rows: Rows, prop: Property, plan: Plan, trace: Trace, state: CellTable) -> Certificate:
     best = prop.score(prop.solve_points(rows.labels), rows.labels)
     optimal = float(rows.weights @ best / rows.weights.sum())
     bound = label_bound(prop, plan.grid, rows.labels, rows.weights)
     return certify(plan, trace, state, optimal=optimal, bound=bound, rows=effective_rows(rows.weights))
 
 
-def certify(plan: Plan, trace: Trace, state: State, *, optimal: float, bound: float, rows: float) -> Certificate:
+def certify(plan: Plan, trace: Trace, state: CellTable, *, optimal: float, bound: float, rows: float) -> Certificate:
     """What a finished run guarantees; `optimal` is the least mean score, `bound` limits |V|, `rows` is the effective number."""
     error = float(violation(state.mass, state.identification).sum(axis=0).max())
     drops = trace.drops
@@ -153,9 +179,9 @@ def certify(plan: Plan, trace: Trace, state: State, *, optimal: float, bound: fl
         steepest=trace.steepest,
         blocked=trace.blocked,
         sample_bound=bounds.generalisation(
-            error, rows=rows, bound=bound, levels=len(plan.grid), groups=state.table.groups, updates=len(trace.patches), delta=DELTA,
+            error, rows=rows, bound=bound, levels=len(plan.grid), groups=state.mass.shape[1], updates=len(trace.patches), delta=DELTA,
         ),
-        note=_note(plan, trace),
+        note="\n".join(filter(None, [_note(plan, trace), trace.note])),
     )  # fmt: skip
 
 

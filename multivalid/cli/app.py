@@ -63,6 +63,12 @@ def fit(
     mode: Annotated[str, typer.Option("--mode", help="practical, theorem or paper.")] = "practical",
     alpha: Annotated[float | None, typer.Option("--alpha", help="Error to reach.")] = None,
     levels: Annotated[int | None, typer.Option("--levels", help="Number of levels.", min=1)] = None,
+    batched: Annotated[
+        bool,
+        typer.Option(
+            "--batched", help="With --mode theorem: rounds of updates, each a pass over the rows, for any number of groups."
+        ),
+    ] = False,
     fail_above: options.Fail = None,
     report: options.Report = None,
     top: options.Top = 8,
@@ -74,7 +80,7 @@ def fit(
 
     Example: multivalid fit flights.csv --label delay --prediction p --groups origin --property quantile:0.9 --holdout 0.3 --model m.json
     """
-    settings = run.Settings(label, prediction, groups, property, weight, holdout, mode, alpha, levels, seed)
+    settings = run.Settings(label, prediction, groups, property, weight, holdout, mode, alpha, levels, seed, batched)
     run.fit(data, settings, model, fail_above, report, top, json, memory)
 
 

@@ -31,6 +31,7 @@ class Settings:
     alpha: float | None
     levels: int | None
     seed: int
+    batched: bool = False
 
     @property
     def share(self) -> float | None:
@@ -90,6 +91,8 @@ def fit(
     prop, items = property_named(settings.target), [group_item(text) for text in settings.groups or []]
     if settings.mode not in MODES:
         raise usage(f"--mode {settings.mode!r} must be one of {', '.join(MODES)}.")
+    if settings.batched and settings.mode != "theorem":
+        raise usage(f"--batched goes with --mode theorem, got --mode {settings.mode}.")
     check_output(model, ".json")
     check_output(report, ".html", ".json")
     if model is not None and report is not None and report.with_suffix(".json").resolve() == model.resolve():
@@ -102,7 +105,8 @@ def fit(
         holdout = HELD if settings.share is not None else settings.holdout
         made = mv.multicalibrate(
             settings.label, settings.prediction, groups=items, data=rows, property=prop, sample_weight=settings.weight,
-            mode=settings.mode, alpha=settings.alpha, m=settings.levels, holdout=holdout, random_state=settings.seed,
+            mode=settings.mode, alpha=settings.alpha, m=settings.levels, holdout=holdout, batched=settings.batched,
+            random_state=settings.seed,
         )  # fmt: skip
         compared = _compared(made, rows, holdout, settings) if holdout is not None else None
         if model is not None:
@@ -162,7 +166,7 @@ def _held(rows: Any, holdout: str) -> Any:
 
 def _compared(made: Any, rows: Any, holdout: str, settings: Settings) -> tuple[Any, Any]:
     """Audits of the rows held out, before and after, at the levels that the model is judged on."""
-    from multivalid.atoms.lazy import lazy_rows
+    from multivalid.atoms.opening import lazy_rows
     from multivalid.audit.lazy import audit_lazy
     from multivalid.groups.remote import lazy_frame
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -25,10 +25,16 @@ from multivalid.groups.predicate import parse
 from multivalid.groups.remote import Frame, draw, fetch
 from multivalid.groups.selection import EVERYONE, _blocks, _kept
 
-# Called with groups: the combinations of them that occur (everyone left out), and how many rows show each.
-Distinct = Callable[[FittedGroups], tuple[NDArray[np.bool_], NDArray[np.int64]]]
 SAMPLE = 500_000  # with at most this many rows bin edges are exact; beyond it only where a sample shows few values
 FEW_VALUES = 20_000
+
+
+class Survey(NamedTuple):
+    """Of all groups, everyone first: rows of each, the first group that holds the same rows, and how many combinations occur."""
+
+    sizes: Sequence[int]
+    twins: Sequence[int]
+    patterns: int | None
 
 
 @dataclass
@@ -112,8 +118,8 @@ class LazyFitter(Fitter):
         return [_digits(int(key), sizes) for key in np.unique(keys)]
 
 
-def fit_lazy(groups: Groups, frame: Frame, rows: int, distinct: Distinct) -> tuple[FittedGroups, int]:
-    """Groups fitted on a lazy frame, the same as on the collected frame, and how many combinations of them occur."""
+def fit_lazy(groups: Groups, frame: Frame, rows: int, survey: Callable[[FittedGroups], Survey]) -> tuple[FittedGroups, int | None]:
+    """Groups fitted on a lazy frame, the same as on the collected frame, and how many combinations of them occur, if known."""
     if any(isinstance(entry.item, Flags) for entry in groups.entries):
         raise InputError("groups: boolean arrays cannot be used on a lazy frame; make them columns of the frame.")
     fitter = LazyFitter(frame, rows=rows)
@@ -122,9 +128,9 @@ def fit_lazy(groups: Groups, frame: Frame, rows: int, distinct: Distinct) -> tup
         assert not isinstance(block, Span)
         fitted.append(Kept(block, tuple(range(block.size))))
         names += texts
-    answers, often = distinct(FittedGroups((EVERYONE, *names), tuple(fitted)))
-    chosen, kept = _kept(fitted, names, _reasons(answers, often, names, groups.min_size), fitter.notes)
-    return FittedGroups(chosen, kept, 0, fitter.notes), often.size
+    found = survey(FittedGroups((EVERYONE, *names), tuple(fitted)))
+    chosen, kept = _kept(fitted, names, _reasons(found, (EVERYONE, *names), groups.min_size), fitter.notes)
+    return FittedGroups(chosen, kept, 0, fitter.notes), found.patterns
 
 
 def where(text: str, frame: Frame) -> nw.Expr:
@@ -133,16 +139,16 @@ def where(text: str, frame: Frame) -> nw.Expr:
     return condition_expression(condition, frame.collect_schema(), render(condition))
 
 
-def _reasons(answers: NDArray[np.bool_], often: NDArray[np.int64], names: Sequence[str], min_size: int) -> Iterator[str | None]:
-    seen = {np.ones(often.size, dtype=bool).tobytes(): EVERYONE}
-    for g, name in enumerate(names):
-        size = int(often[answers[:, g]].sum())
+def _reasons(found: Survey, names: Sequence[str], min_size: int) -> Iterator[str | None]:
+    for g, (size, twin) in enumerate(zip(found.sizes, found.twins, strict=True)):
+        if g == 0:
+            continue
         if size == 0:
             yield "has no rows"
         elif size < min_size:
             yield f"has {size:,} row{'s' if size > 1 else ''}, below min_size={min_size}"
-        elif (other := seen.setdefault(answers[:, g].tobytes(), name)) is not name:
-            yield f"has the same rows as {other!r}"
+        elif twin != g:
+            yield f"has the same rows as {names[twin]!r}"
         else:
             yield None
 

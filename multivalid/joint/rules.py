@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multivalid.batch.rules import Candidate, PrintedRule, violation
+from multivalid.batch.rules import Curves, PrintedRule, violation
 from multivalid.properties.base import Array
 
 
@@ -26,5 +26,5 @@ class PrintedCellRule:
     def satisfied(self, mass: Array, identification: Array) -> bool:
         return False  # the priorities say it all
 
-    def destination(self, cell: Candidate, level: int) -> int | None:
+    def destination(self, cell: Curves, level: int) -> int | None:
         return PrintedRule(self.threshold).destination(cell, level)

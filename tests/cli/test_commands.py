@@ -36,6 +36,16 @@ def test_folders_patterns_and_files_are_the_same_rows(terminal: Terminal, source
     assert terminal.json("audit", source, *COLUMNS, "--groups", "origin")["groups"]["rows"][0] == 4000
 
 
+def test_batched_rounds(terminal: Terminal, folder: Path) -> None:
+    made = terminal.json("fit", "flights.csv", *COLUMNS, "--groups", "origin", "--mode", "theorem", "--levels", "60", "--batched",
+                         "--model", "rounds.json")  # fmt: skip
+    expected = mv.multicalibrate("delay", "p", groups=["origin"], data=flights(), mode="theorem", m=60, batched=True)
+    assert made["patches"] == len(expected.patches) > 0
+    assert mv.load(folder / "rounds.json").patches == expected.patches
+    assert "not the paper's" in made["certificate"]["note"]
+    assert "--batched goes with --mode theorem" in terminal("fit", "flights.csv", *COLUMNS, "--batched", code=2)
+
+
 def test_fit_then_apply(terminal: Terminal, folder: Path) -> None:
     groups = ["--groups", "origin", "--groups", "cross:origin,hour >= 18"]
     made = terminal.json("fit", "flights.csv", *COLUMNS, *QUANTILE, *groups, "--mode", "paper", "--alpha", "1e-4", "--levels", "20",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -40,6 +41,7 @@ def spark() -> Iterator[Any]:
         pytest.skip("pyspark is not installed: make test-spark installs it and runs this")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Java is not installed, Spark cannot start")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # rows in batches are read by Python workers, which need multivalid too
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     session = builder.config("spark.sql.shuffle.partitions", "2").config("spark.driver.host", "127.0.0.1").getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
@@ -50,7 +52,16 @@ def spark() -> Iterator[Any]:
 @pytest.fixture(params=[*EAGER, *LAZY])
 def engine(request: pytest.FixtureRequest) -> Callable[[pd.DataFrame], Any]:
     """A function that takes rows to an engine."""
-    name = request.param
+    return entrance(request.param, request)
+
+
+@pytest.fixture(params=LAZY)
+def lazy_engine(request: pytest.FixtureRequest) -> Callable[[pd.DataFrame], Any]:
+    """The same for engines that keep the rows to themselves."""
+    return entrance(request.param, request)
+
+
+def entrance(name: str, request: pytest.FixtureRequest) -> Callable[[pd.DataFrame], Any]:
     if name == "pyspark":
         session = request.getfixturevalue("spark")
         return lambda frame: session.createDataFrame(list(frame.itertuples(index=False, name=None)), schema=list(frame.columns))

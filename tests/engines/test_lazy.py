@@ -45,7 +45,7 @@ def test_missing_values_are_counted() -> None:
         (lambda f: mv.audit("y", "p", groups=[], data=f, grid=mv.Grid.uniform(0, 1, 5)), "must lie in the grid's range"),
         (lambda f: mv.audit("y", "p", groups=[], data=f, property="ratio:1:1"), "denominator"),
         (lambda f: mv.audit("y", "p", groups=[], data=f, property="lp_quantile:1.5:0.9"), "Collect the rows into memory"),
-        (lambda f: mv.multicalibrate("y", "p", groups=[], data=f, holdout=0.3), "name a boolean column of data"),
+        (lambda f: mv.multicalibrate("y", "p", groups=[], data=f, holdout=1.5), "holdout"),
         (lambda f: mv.multicalibrate("y", "p", groups=[], data=f, holdout="age > 1000"), "leaves no rows held out"),
     ],
 )  # fmt: skip

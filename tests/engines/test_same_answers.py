@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from scipy.stats import chi2_contingency
 
 import multivalid as mv
+from multivalid.atoms.holdout import drawn
+from multivalid.atoms.summary import checked
 from tests.engines.conftest import collected, rows
 
 Enter = Callable[[pd.DataFrame], Any]
@@ -94,3 +99,39 @@ def test_practical_mode(engine: Enter) -> None:
     theirs = expected.predict("p", data=frame, output="better").sort_values(KEY)["better"]
     np.testing.assert_allclose(ours.to_numpy(), theirs.to_numpy(), rtol=1e-5)
     assert found.certificate.error == pytest.approx(expected.certificate.error, rel=1e-6)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_a_share_held_out(lazy_engine: Enter, weight: str | None) -> None:
+    """The very rows that the hash picks, on every engine: the certificate is that of naming them in memory."""
+    frame = rows()
+    options: dict[str, Any] = {
+        "groups": GROUPS,
+        "sample_weight": weight,
+        "mode": "theorem",
+        "grid": mv.Grid(np.arange(0.0, 100.0, 4.0)),
+    }
+    found = mv.multicalibrate("y", "p", data=lazy_engine(frame), holdout=0.3, random_state=7, **options)
+    opened, _ = checked(nw.from_native(pl.from_pandas(frame).lazy()), "y", "p", weight)
+    marked = drawn(opened, 0.3, 7, [*found.groups.columns]).collect().to_native().to_pandas()
+    assert 0.28 < marked["__mv_held"].mean() < 0.32
+    expected = mv.multicalibrate("y", "p", data=marked, holdout=marked["__mv_held"].to_numpy(), **options)
+    assert found.patches == expected.patches
+    assert found.certificate.holdout_error == pytest.approx(expected.certificate.holdout_error, rel=1e-9)
+    other = mv.multicalibrate("y", "p", data=lazy_engine(frame), holdout=0.3, random_state=8, **options)
+    assert other.certificate.holdout_error != found.certificate.holdout_error
+
+
+def test_the_hash_tells_nothing_of_the_rows() -> None:
+    """Held-out rows are like the others: independent of label, prediction and group, and of those of another seed."""
+    frame = rows(30_000)
+    opened, _ = checked(nw.from_native(pl.from_pandas(frame).lazy()), "y", "p", "w")
+    held = {seed: drawn(opened, 0.3, seed, ["site", "age"]).collect().to_native().to_pandas() for seed in (0, 1)}
+    p_values = [
+        chi2_contingency(pd.crosstab(values, one["__mv_held"]))[1]
+        for one in held.values()
+        for values in (one["y"] // 5, one["p"], one["w"], one["site"], one["site"] + one["p"].astype(str), one["age"])
+    ]
+    assert min(p_values) > 0.001
+    first, second = (one["__mv_held"].to_numpy(dtype=float) for one in held.values())
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.02

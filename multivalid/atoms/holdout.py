@@ -1,0 +1,57 @@
+"""Rows of a lazy frame to keep out of a fit: those that a condition names, or a share of all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+
+from multivalid import validate
+from multivalid.atoms.lazy import LazyRows
+from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT
+from multivalid.groups.lazy import where
+from multivalid.groups.remote import Frame
+
+_HELD = "__mv_held"
+
+
+def held_out(rows: LazyRows, holdout: Any, seed: int = 0) -> tuple[LazyRows, LazyRows | None]:
+    """Rows to fit and rows to judge on; `holdout` is a predicate, a boolean column, or a share."""
+    if holdout is None:
+        return rows, None
+    if isinstance(holdout, str):
+        marked = rows.frame.with_columns(where(holdout, rows.frame).alias(_HELD))
+    else:
+        marked = drawn(rows.frame, validate.fraction(holdout, "holdout"), seed, [*rows.groups.columns] or [LABEL])
+    told = rows.on(marked)
+    return told.having(~nw.col(_HELD), holdout, "to fit"), told.having(nw.col(_HELD), holdout, "held out")
+
+
+def drawn(frame: Frame, share: float, seed: int, apart: list[str]) -> Frame:
+    """The frame with a boolean column for a share of its rows, the same rows on every engine and in every query.
+
+    Rows have no numbers here, and no engine promises to hand them out twice in the same order. So a row is known by what is in it:
+    label, prediction and weight, and among rows that agree in these its place in the order of the columns `apart`. Rows that agree
+    in those too can take each other's place without any sum noticing. All of it is arithmetic that engines do alike.
+    """
+    known = [LABEL, PREDICTION, WEIGHT]
+    place = nw.col(LABEL).cum_count().over(*known, order_by=apart).cast(nw.Float64)
+    return frame.with_columns((_uniform([*(nw.col(name) for name in known), place], seed) < share).alias(_HELD))
+
+
+# Square roots of primes: multiples of them fill the unit interval evenly.
+_ROOTS = (1.4142135623730951, 1.7320508075688772, 2.23606797749979, 2.6457513110645907, 3.3166247903554)
+
+
+def _uniform(values: list[nw.Expr], seed: int) -> nw.Expr:
+    """A number in [0, 1) that looks random, from the values alone."""
+    mixed = nw.lit((seed * _ROOTS[-1]) % 1.0, dtype=nw.Float64)
+    for value, root in zip(values, _ROOTS, strict=False):
+        mixed = _fraction(_fraction(value * root) * 8191.0 + mixed * 131.0)
+    for factor in (7919.0, 104729.0):
+        mixed = _fraction((mixed + 0.37) * (mixed + 1.61) * factor)
+    return mixed
+
+
+def _fraction(value: nw.Expr) -> nw.Expr:
+    return value - value.floor()

@@ -1,0 +1,60 @@
+"""What an audit asks of a batch of rows: sums over (level × group), and over (level × label bin × group) where order matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from multivalid.atoms.select import Rows
+from multivalid.audit.cells import tabulate
+from multivalid.audit.solve import cell_values
+from multivalid.grid import Grid
+from multivalid.groups.membership import Membership
+from multivalid.properties import Property
+from multivalid.properties.base import Array
+
+
+@dataclass(frozen=True)
+class CellTerms:
+    """Rows → Σ per (level, group) of 1, w, wV, w², w²V², w·prediction, w²V⁴, wS, w·t_1, …: the terms of `probe.cells`."""
+
+    prop: Property
+    grid: Grid
+
+    def __call__(self, rows: Rows) -> Array:
+        y, p, w = rows.labels, rows.predictions, rows.weights
+        v, moments = self.prop.identify(p, y), self.prop.moments(y)
+        assert moments is not None
+        terms = [(w > 0).astype(np.float64), w, w * v, w * w, (w * v) ** 2, w * p, (w * v * v) ** 2, w * self.prop.score(p, y)]
+        sums = np.column_stack([*terms, moments[:, 1:] * w[:, None]])
+        return tabulate(rows.membership.by_row(), self.grid.round(p), sums, len(self.grid), rows.membership.groups)
+
+
+@dataclass(frozen=True)
+class BinTerms:
+    """Rows → Σ per (level, label bin, group) of w and w·y."""
+
+    grid: Grid
+    edges: Array
+
+    def __call__(self, rows: Rows) -> Array:
+        bins = self.edges.size + 1
+        at = self.grid.round(rows.predictions) * bins + np.searchsorted(self.edges, rows.labels, side="left")
+        sums = np.column_stack([rows.weights, rows.weights * rows.labels])
+        table = tabulate(rows.membership.by_row(), at, sums, len(self.grid) * bins, rows.membership.groups)
+        return table.reshape(len(self.grid), bins, rows.membership.groups, 2)
+
+
+def values_of(prop: Property, table: Array) -> tuple[Array, Array]:
+    """Γ of every (level, group) and of every group, from the weight and the mean label of each bin."""
+    levels, bins, groups, _ = table.shape
+    level = np.repeat(np.arange(levels), bins)
+    everyone = Membership.from_masks([np.ones(level.size, dtype=bool)], level.size)
+    cells, whole = np.empty((levels, groups)), np.empty(groups)
+    for g in range(groups):
+        weight, total = table[:, :, g].reshape(-1, 2).T
+        labels = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
+        cells[:, g] = cell_values(prop, labels, weight, level, everyone, levels)[:, 0]
+        whole[g] = cell_values(prop, labels, weight, np.zeros_like(level), everyone, 1)[0, 0]
+    return cells, whole
