@@ -75,10 +75,10 @@ class Multicalibrated(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             self.estimator_ = model
             return self._raw(model, X), weights
         folds = list(check_cv(self.cv, y, classifier=self._stratify()).split(X, y))
-        self.estimator_ = _fitted(model, X, y, given)  # first, so that bad input is reported for all rows
+        self.estimator_ = fitted(model, X, y, given)  # first, so that bad input is reported for all rows
         out: list[tuple[NDArray[np.intp], Array]] = []
         for train, test in folds:
-            part = _fitted(model, _safe_indexing(X, train), y[train], None if given is None else given[train])
+            part = fitted(model, _safe_indexing(X, train), y[train], None if given is None else given[train])
             out.append((np.asarray(test), self._raw(part, _safe_indexing(X, test))))
         predictions = np.full((y.shape[0], *out[0][1].shape[1:]), np.nan)
         for test, values in out:
@@ -116,7 +116,7 @@ class Multicalibrated(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _fitted(model: Any, X: Any, y: NDArray[Any], weights: Array | None) -> Any:
+def fitted(model: Any, X: Any, y: NDArray[Any], weights: Array | None) -> Any:
     """A fitted copy; weights go to the model, or to the last step of a pipeline, where it takes them."""
     if weights is None:
         return clone(model).fit(X, y)

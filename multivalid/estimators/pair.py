@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
 from sklearn.dummy import DummyRegressor
 from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from multivalid import validate
 from multivalid.errors import InputError
+from multivalid.estimators.meta import fitted
+from multivalid.estimators.row_groups import RowGroups
 from multivalid.fit import multicalibrate
 from multivalid.properties import Pair, parse_any
 from multivalid.properties.base import Array
@@ -28,8 +31,8 @@ class MulticalibratedPairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstim
         For the second: fitted to the pseudo-label target(f⁰(x), y), whose mean it is; a constant when left out.
     property : Pair or str
         A pair with a target, such as "quantile_cvar:0.95" or "mean_variance".
-    groups : list of items, Groups, callable or None
-        For whom: items on the columns of a data frame X, or a function from X to a boolean array (rows × groups).
+    groups : list of items, function of X, or list or dict of functions, optional
+        For whom, as for `MulticalibratedRegressor`.
     cv : int or splitter
         Both regressors are fitted on folds to give each row predictions that have not seen it; calibration uses those.
     mode, m, random_state
@@ -73,27 +76,26 @@ class MulticalibratedPairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstim
         self.m = m
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> MulticalibratedPairRegressor:
-        """Fit both regressors on folds and on all rows, and the calibration on the predictions from the folds."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticalibratedPairRegressor:
+        """Fit both regressors on folds and on all rows, and the calibration on the predictions from the folds.
+
+        `sample_weight` counts in the calibration, and in the regressors that take it.
+        """
         pair = self._pair()
         labels = pair.check_labels(validate.vector(y, "y"), "y")
+        weights = None if sample_weight is None else validate.weights(sample_weight, labels.size)
         folds = list(check_cv(self.cv).split(np.zeros(labels.size)))
-        said = np.empty((labels.size, 2))
-        for rows, other in folds:
-            first = self._regressor(self.first).fit(_take(X, rows), labels[rows])
-            said[other, 0] = first.predict(_take(X, other))
+        first = _out_of_fold(_or_constant(self.first), X, labels, weights, folds)
         # The second regressor learns from first predictions that have not seen their own row.
-        pseudo = pair.target(said[:, 0], labels)
-        for rows, other in folds:
-            second = self._regressor(self.second).fit(_take(X, rows), pseudo[rows])
-            said[other, 1] = second.predict(_take(X, other))
-        self.first_ = self._regressor(self.first).fit(X, labels)
-        self.second_ = self._regressor(self.second).fit(X, pseudo)
+        pseudo = pair.target(first, labels)
+        second = _out_of_fold(_or_constant(self.second), X, pseudo, weights, folds)
+        self.first_ = fitted(_or_constant(self.first), X, labels, weights)
+        self.second_ = fitted(_or_constant(self.second), X, pseudo, weights)
         self.n_features_in_ = np.shape(X)[1]
-        arrays, data = self._groups(X)
+        rows = RowGroups(self.groups)
         self.calibration_ = multicalibrate(
-            labels, said, groups=arrays if data is None else self.groups, data=data, property=pair, mode=self.mode, m=self.m,
-            random_state=self.random_state,
+            labels, np.stack([first, second], axis=1), groups=rows.items(X), data=rows.frame(X), property=pair, sample_weight=weights,
+            mode=self.mode, m=self.m, random_state=self.random_state,
         )  # fmt: skip
         return self
 
@@ -101,9 +103,8 @@ class MulticalibratedPairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstim
         """Both coordinates: an array (rows, 2)."""
         check_is_fitted(self)
         said = np.stack([self.first_.predict(X), self.second_.predict(X)], axis=1)
-        arrays, data = self._groups(X)
-        given = arrays if data is None and np.size(arrays) else None
-        return np.asarray(self.calibration_.predict(said, data=data, groups=given))
+        rows = RowGroups(self.groups)
+        return np.asarray(self.calibration_.predict(said, data=rows.frame(X), groups=rows.arrays(X)))
 
     def _pair(self) -> Pair:
         pair = parse_any(self.property)
@@ -111,15 +112,15 @@ class MulticalibratedPairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstim
             raise InputError(f"property must be a pair with a target, such as 'quantile_cvar:0.95', got {self.property!r}.")
         return pair
 
-    def _regressor(self, given: Any) -> Any:
-        return DummyRegressor() if given is None else clone(given)
 
-    def _groups(self, X: Any) -> tuple[Any, Any]:
-        """Groups as boolean arrays, or the frame whose columns they name."""
-        if self.groups is None:
-            return [], None
-        return (self.groups(X), None) if callable(self.groups) else ([], X)
+def _or_constant(given: Any) -> Any:
+    return DummyRegressor() if given is None else given
 
 
-def _take(X: Any, rows: Any) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else (X[rows] if isinstance(X, np.ndarray) else np.asarray(X)[rows])
+def _out_of_fold(model: Any, X: Any, labels: Array, weights: Array | None, folds: list[Any]) -> Array:
+    """Predictions for all rows by models that did not see them."""
+    out = np.empty(labels.size)
+    for rows, other in folds:
+        part = fitted(model, _safe_indexing(X, rows), labels[rows], None if weights is None else weights[rows])
+        out[other] = part.predict(_safe_indexing(X, other))
+    return out

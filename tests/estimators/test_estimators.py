@@ -203,6 +203,17 @@ class TestFitting:
         with pytest.raises(mv.MultivalidError, match="must have predict_proba, but LinearSVC has not"):
             MulticalibratedClassifier(LinearSVC()).fit(self.X, self.y > 0)
 
+    def test_where_no_class_is_likely_the_model_has_its_say(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        y = np.digitize(self.y, [-0.3, 0.3])
+        model = MulticalibratedClassifier(mode="theorem", m=10).fit(self.X, y)
+        chances = np.zeros((len(self.X), 3))
+        chances[1:] = [0.1, 0.1, 0.2]  # the first row has no chance of anything, the others half a chance of something
+        columns = iter(chances.T)
+        monkeypatch.setattr(model, "_calibrated", lambda *given: next(columns))
+        found = model.predict_proba(self.X)
+        np.testing.assert_array_equal(found[0], model.estimator_.predict_proba(self.X[:1])[0])
+        np.testing.assert_allclose(found[1:], np.tile([0.25, 0.25, 0.5], (len(self.X) - 1, 1)))
+
     def test_several_classes(self) -> None:
         y = np.array(["low", "mid", "top"])[np.digitize(self.X[:, 0], [-0.5, 0.5])]
         model = MulticalibratedClassifier(mode="theorem", m=20).fit(self.X, y)
@@ -233,6 +244,19 @@ class TestWeights:
         weighted = MulticalibratedRegressor(mode="theorem", m=40).fit(self.X, self.y, sample_weight=self.w)
         assert weighted.estimator_.intercept_ > plain.estimator_.intercept_ + 0.1
         assert weighted.calibration_.certificate.initial != plain.calibration_.certificate.initial
+
+    def test_reach_the_models_of_the_folds(self) -> None:
+        seen = []
+
+        class Watched(LinearRegression):  # type: ignore[misc]
+            def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+                seen.append(dict(zip(y, sample_weight, strict=True)))
+                return super().fit(X, y, sample_weight)
+
+        MulticalibratedRegressor(Watched(), mode="theorem", cv=3).fit(self.X, self.y, sample_weight=self.w)
+        assert [len(rows) for rows in seen] == [300, 200, 200, 200]
+        right = dict(zip(self.y, self.w, strict=True))
+        assert all(rows[label] == right[label] for rows in seen for label in rows)
 
     def test_reach_the_last_step_of_a_pipeline(self) -> None:
         base = make_pipeline(StandardScaler(), LinearRegression())

@@ -396,3 +396,11 @@ def test_groups_of_groups_and_of_predicate_objects() -> None:
     assert again.min_size == 2
     assert again.fit(people("polars")).names == ("everyone", "age > 20")
     assert Groups([]).fit(n_rows=2).names == ("everyone",)
+
+
+def test_whole_numbers_that_no_signed_64_bits_hold_are_refused() -> None:
+    most = 2**63 - 1
+    kept = Groups(["code"]).fit(pl.DataFrame({"code": pl.Series([most, 7], dtype=pl.UInt64)}))
+    assert kept.names == ("everyone", "code = 7", f"code = {most}")
+    with pytest.raises(InputError, match=r"column 'code' holds whole numbers beyond 64 bits; use mv\.bins"):
+        Groups(["code"]).fit(pl.DataFrame({"code": pl.Series([most + 1, 7], dtype=pl.UInt64)}))

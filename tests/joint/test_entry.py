@@ -111,6 +111,16 @@ def test_bad_input(change, text):
         mv.multicalibrate(arguments.pop("y_true"), arguments.pop("y_pred"), **arguments)
 
 
+def test_an_audit_cuts_either_prediction_into_five_levels():
+    random = np.random.default_rng(0)
+    y, said = random.random(500), np.column_stack([random.random(500), random.choice([0.1, 0.2, 0.4], 500)])
+    found = mv.audit(y, said, groups=[], property="mean_variance")
+    assert [len(grid) for grid in found.grids] == [5, 3]  # few distinct predictions are taken as they are
+    sizes = np.bincount(found.grids[0].round(said[:, 0]))
+    assert sizes.min() > 70
+    assert sizes.sum() == 500
+
+
 def test_bad_audit_and_output():
     with pytest.raises(InputError, match="2 columns"):
         mv.audit(Y, SAID[:, 0], groups=[], property="mean_variance")

@@ -37,6 +37,26 @@ def test_arrays_with_a_function_for_groups():
     assert isinstance(model.calibration_, mv.JointCalibration)
 
 
+def test_arrays_take_predicates_and_frames_functions():
+    X, y = rows(600)
+    named = MulticalibratedPairRegressor(LinearRegression(), groups=["x1 == 1"], mode="theorem", m=8).fit(X.to_numpy(), y)
+    assert named.calibration_.groups.names == ("everyone", "x1 == 1")
+    framed = MulticalibratedPairRegressor(LinearRegression(), groups=lambda X: X["kind"] == 1, mode="theorem", m=8).fit(X, y)
+    np.testing.assert_array_equal(named.predict(X.to_numpy()), framed.predict(X))
+
+
+def test_weights_count_in_regressors_and_calibration():
+    X, y = rows(600)
+    heavy = np.where(y > 0.8, 6.0, 0.5)
+    plain = MulticalibratedPairRegressor(LinearRegression(), mode="theorem", m=12).fit(X, y)
+    weighted = MulticalibratedPairRegressor(LinearRegression(), mode="theorem", m=12).fit(X, y, sample_weight=heavy)
+    assert weighted.first_.intercept_ > plain.first_.intercept_ + 0.1
+    assert weighted.second_.constant_ != plain.second_.constant_  # a constant, of the weighted pseudo-labels
+    only = MulticalibratedPairRegressor(mode="theorem", m=12).fit(X[heavy > 1], y[heavy > 1])
+    zeros = MulticalibratedPairRegressor(mode="theorem", m=12, cv=only.cv).fit(X, y, sample_weight=np.where(heavy > 1, 1.0, 0.0))
+    np.testing.assert_allclose(zeros.first_.constant_, only.first_.constant_)
+
+
 def test_refusals():
     X, y = rows(50)
     with pytest.raises(InputError, match="pair with a target"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multivalid.online import OnlineMulticalibrator
+from multivalid.online.guide import Guide
 
 
 def atoms(learner: OnlineMulticalibrator, rounds: int, seed: int = 0) -> None:
@@ -30,6 +31,27 @@ def test_atoms_raise_the_alarm_and_jitter_stops_it() -> None:
     atoms(jittered, 3000)
     assert not jittered.alarm
     assert jittered.error() <= jittered.bound()
+
+
+def test_the_alarm_is_raised_at_the_first_look_with_evidence_of_one_in_delta() -> None:
+    learner = OnlineMulticalibrator("quantile:0.6", 2, m=100, delta=0.05, seed=1)
+    looks = []  # evidence is looked at every 16 rounds
+    while not learner.alarm.raised:
+        atoms(learner, 16, seed=learner.rounds)
+        looks.append(learner._weights.evidence)
+    assert learner.alarm.round == learner.rounds == 16 * len(looks)
+    assert looks[-1] >= 20 > max(looks[:-1])
+    assert max(looks[:-1]) > 10  # a limit of half as much would have been crossed before
+
+
+def test_the_guess_stays_in_the_range() -> None:
+    active = np.array([0, 1, 2])
+    for value, end in ((-1.0, 1.0), (1.0, 0.0)):
+        guide = Guide(3, 0.0, 1.0)
+        for _ in range(200):
+            guide.learn(active, value)
+        assert guide.guess(active) == end
+        assert abs(guide.shift.sum() - 0.5) > 1  # what it is a guess of lies far outside
 
 
 def test_silent_when_the_assumption_holds() -> None:
