@@ -70,7 +70,8 @@ def bend_statistic(model: Model, rows: LinkRows, loss: Matching) -> float:
     score = slope[bend] - share.T @ slope[~bend]
     spread = curvature[np.ix_(bend, bend)] - curvature[np.ix_(bend, ~bend)] @ share
     spread += np.diag(1e-3 * np.diag(spread) + 1e-12 * np.trace(curvature))
-    noise = max(np.sum(identification**2 / rows.weights) / max(curvature[0, 0], 1e-300), 1e-100)
+    # Weights say how much a row counts, not how often it was seen: its V varies by the square of its weight.
+    noise = max(np.sum(identification**2) / max(curvature[0, 0], 1e-300), 1e-100)
     return float(score @ newton.solve(spread, np.zeros(len(score)), score) / noise)
 
 

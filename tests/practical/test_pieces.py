@@ -214,3 +214,24 @@ def test_far_away_predictions_stay_finite() -> None:
     assert np.isfinite(
         model.moved(np.ones(model.vector.size)).predict(np.array([1e9, -1e9]), Membership.from_dense(np.ones((2, 1), bool)))
     ).all()
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.5], ids=["no weights", "uneven weights"])
+def test_a_bend_is_not_asked_for_by_chance(spread: float) -> None:
+    """Where nothing is bent the statistic is about χ² with at most eight degrees of freedom, however uneven the weights."""
+    found = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        rows = 1500
+        base, weights = rng.normal(0, 1, rows), np.exp(spread * rng.normal(size=rows))
+        member = rng.random((rows, 5)) < 0.4
+        truth = 1 / (1 + np.exp(-(base + member @ [0.5, -0.5, 0.3, 0.0, 0.2])))
+        labels = (rng.random(rows) < truth).astype(float)
+        link = choose_link(mv.Mean(), labels, truth)
+        inner = LinkRows(labels, weights / weights.mean(), base, Membership.from_dense(member))
+        loss = Matching(mv.Mean(), link)
+        done = newton.fit(Model.new(inner.base, 5), inner, loss)
+        bent = done.model.with_bends(start.summed_shifts(done.model, inner))
+        found.append(start.bend_statistic(bent, inner, loss))
+    assert np.mean(found) < 12
+    assert np.mean(np.array(found) > start.BEND_LEVEL) == 0
