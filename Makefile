@@ -55,7 +55,7 @@ $(VENV)/.demo: $(STAMP)
 	@touch $@
 
 docs: $(VENV)/.docs  ## the site, in site/; a warning is an error
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 $(VENV)/.docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[docs]'

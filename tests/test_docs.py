@@ -71,3 +71,21 @@ def test_links_lead_somewhere():
     for page in [*PAGES, ROOT / "ARCHITECTURE.md"]:
         for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_page_is_in_the_site():
+    listed = set(re.findall(r"[\w/]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
+    assert listed == {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").glob("**/*.md")}
+
+
+def test_every_public_name_is_in_the_reference():
+    import multivalid as mv
+
+    listed = set(re.findall(r"^::: multivalid\.(\w+)$", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert set(mv.__all__) <= listed, f"missing: {sorted(set(mv.__all__) - listed)}"
+    assert listed <= set(mv.__all__), f"not public: {sorted(listed - set(mv.__all__))}"
+
+
+def test_the_comparison_is_the_one_that_was_measured():
+    table = (ROOT / "benchmarks" / "versus" / "results.md").read_text(encoding="utf-8").split("\n\n")[0]
+    assert table in (ROOT / "README.md").read_text(encoding="utf-8"), "run make versus, then copy benchmarks/versus/results.md"

@@ -41,7 +41,15 @@ INSERT = "INSERT INTO rounds (id, groups, level, guess, seen, told, y, weight, d
 
 
 class StorageError(MultivalidError, OSError):
-    """The file behind a durable learner cannot be used: locked by another writer, full disk, damaged, closed."""
+    """The file behind a durable learner cannot be used: locked by another writer, full disk, damaged, closed.
+
+    Examples
+    --------
+    >>> from multivalid.online import copy_state
+    >>> copy_state("no such file", "copy.db")
+    Traceback (most recent call last):
+    multivalid.online.durable.StorageError: no such file does not exist.
+    """
 
 
 class DurableMulticalibrator(OnlineMulticalibrator):
@@ -232,7 +240,20 @@ def open_durable(
 
 
 def copy_state(source: str | Path, target: str | Path) -> None:
-    """A consistent copy of a durable learner's file, also while another process writes to it."""
+    """A consistent copy of a durable learner's file, also while another process writes to it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from multivalid.online import OnlineMulticalibrator
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> with OnlineMulticalibrator.open(folder / "a.db", "mean", groups=1, m=4, seed=1) as learner:
+    ...     learner.learn_one([True], 1.0)
+    ...     copy_state(folder / "a.db", folder / "b.db")
+    >>> with OnlineMulticalibrator.open(folder / "b.db") as copied:
+    ...     copied.rounds
+    1
+    """
     source = Path(source)
     if not source.exists():
         raise StorageError(f"{source} does not exist.")

@@ -11,7 +11,17 @@ Index = NDArray[np.intp]
 
 
 class Ticket(NamedTuple):
-    """A prediction whose outcome is still to come."""
+    """A prediction whose outcome is still to come.
+
+    Examples
+    --------
+    >>> from multivalid.online import OnlineMulticalibrator
+    >>> learner = OnlineMulticalibrator("mean", groups=1, m=4, seed=1)
+    >>> ticket = learner.ask([True])
+    >>> learner.tell(ticket, 1.0)
+    >>> ticket.id, learner.rounds
+    (0, 1)
+    """
 
     id: int
     prediction: float

@@ -34,6 +34,14 @@ class Alarm:
         False when outcomes came late or the algorithm is not B: then it proves nothing.
     advice : str
         What to do.
+
+    Examples
+    --------
+    >>> from multivalid.online import OnlineMulticalibrator
+    >>> learner = OnlineMulticalibrator("mean", groups=1, m=4, seed=1)
+    >>> learner.learn_one([True], 1.0)
+    >>> learner.alarm.raised, learner.alarm.valid
+    (False, True)
     """
 
     raised: bool

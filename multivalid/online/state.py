@@ -72,7 +72,16 @@ def restore(learner: OnlineMulticalibrator, state: dict[str, Any]) -> None:
 
 
 def from_json(data: Any) -> OnlineMulticalibrator:
-    """The learner that `to_json` described."""
+    """The learner that `to_json` described.
+
+    Examples
+    --------
+    >>> from multivalid.online import OnlineMulticalibrator
+    >>> learner = OnlineMulticalibrator("mean", groups=1, m=4, seed=1)
+    >>> learner.learn_one([True], 1.0)
+    >>> from_json(to_json(learner)).rounds
+    1
+    """
     from multivalid.online.learner import OnlineMulticalibrator
 
     if not isinstance(data, dict) or data.get("kind") != KIND:

@@ -76,8 +76,8 @@ class Browser:
         except urllib.error.HTTPError as error:
             raise RuntimeError(error.read().decode()[:2000]) from None
 
-    def open(self, path: Path, *, width: int = 1280, height: int = 900, dark: bool = False, media: str = "screen") -> None:
-        """Load a file from disk in a window of this size, as on a screen or on paper ("print")."""
+    def open(self, path: Path, *, width: int = 1280, height: int = 900, dark: bool = False, media: str = "") -> None:
+        """Load a file from disk in a window of this size; media="print" shows it as on paper."""
         self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.devtools("Emulation.setEmulatedMedia", media=media, features=[scheme])

@@ -100,6 +100,11 @@ def test_axe_finds_nothing_serious(browser: Browser, reports: dict[str, Any], na
 
 
 def test_prints(browser: Browser, reports: dict[str, Any], tmp_path: Path) -> None:
+    browser.open(reports["mean"], **VIEWS["paper"])
+    style = "return getComputedStyle(document.querySelector(arguments[0])).getPropertyValue(arguments[1])"
+    assert browser.run(style, "nav", "display") == "none"
+    assert browser.run(style, ".controls", "display") == "none"
+    assert browser.run(style, ".groups .scroll", "overflow-y") == "visible", "every row is printed"
     browser.open(reports["mean"])
     browser.pdf(tmp_path / "page.pdf")
     assert (tmp_path / "page.pdf").read_bytes()[:5] == b"%PDF-"
