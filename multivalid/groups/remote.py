@@ -73,9 +73,18 @@ def join(frame: Frame, keys: list[str], value: str, table: dict[str, NDArray[Any
         import polars as pl
 
         return _opened(native.join(pl.LazyFrame(table), on=keys, how="left"))
+    if frame.implementation.is_ibis():
+        import ibis
+        import pyarrow as pa
+
+        return _opened(native.left_join(ibis.memtable(pa.table(table)), keys))
+    if frame.implementation.is_dask():
+        import pandas as pd
+
+        return _opened(native.merge(pd.DataFrame(table), on=keys, how="left"))
     raise InputError(
         f"predict with a model of levels needs a join with a table of the driver's own, which is not supported on "
-        f"{frame.implementation}; collect the rows, or use polars, DuckDB or Spark."
+        f"{frame.implementation}; collect the rows, or use polars, DuckDB, Spark, Ibis or Dask."
     )
 
 

@@ -101,6 +101,17 @@ def test_practical_mode(engine: Enter) -> None:
     assert found.certificate.error == pytest.approx(expected.certificate.error, rel=1e-6)
 
 
+class TestSlowEngines:
+    """Ibis and Dask: one audit by moments, one by order, one fit with rows held out, predictions and their audit."""
+
+    @pytest.mark.parametrize("name", ["mean", "quantile:0.9"])
+    def test_audit(self, slow_engine: Enter, name: str) -> None:
+        test_audit(slow_engine, name, "w")
+
+    def test_patches_and_predictions(self, slow_engine: Enter) -> None:
+        test_patches_and_predictions(slow_engine, "mean", 0.05, "w")
+
+
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_a_share_held_out(lazy_engine: Enter, weight: str | None) -> None:
     """The very rows that the hash picks, on every engine: the certificate is that of naming them in memory."""
