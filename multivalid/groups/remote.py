@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from multivalid.errors import InputError
 
 Frame = nw.LazyFrame[Any]
+MOST_VALUES = 50_000_000  # fetched at once: 400 MB of numbers
 
 
 def lazy_frame(data: Any) -> Frame | None:
@@ -36,6 +37,18 @@ def fetch(frame: Frame) -> nw.DataFrame[Any]:
     if frame.implementation.is_polars():
         return frame.collect(engine="streaming")
     return frame.collect()
+
+
+def gather(frame: Frame, what: str) -> Any:
+    """All rows in memory as a frame of the engine's own choice, for work that needs every label; refused where they are too many."""
+    columns = frame.collect_schema().names()
+    rows = int(fetch(frame.select(nw.len().alias("n")))["n"].item())
+    if rows * len(columns) > MOST_VALUES:
+        raise InputError(
+            f"{what} in memory, and {rows:,} rows of {len(columns)} columns are more than the {MOST_VALUES:,} values that the driver "
+            f"fetches; select the columns needed only, or draw a random sample of the rows."
+        )
+    return fetch(frame).to_native()
 
 
 def draw(frame: Frame, rows: int, total: int, seed: int = 0) -> tuple[nw.DataFrame[Any], bool]:

@@ -15,6 +15,7 @@ from multivalid.audit.pair import PairAudit, audit_pair_rows
 from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
+from multivalid.groups.remote import gather, lazy_frame
 from multivalid.joint.certificate import JointCertificate
 from multivalid.joint.predictor import PairPredictor, pair_predictor_from_json
 from multivalid.properties import Pair, parse_any, spec_of
@@ -107,6 +108,8 @@ class JointCalibration:
 
         Levels that the rows do not reach are widened to: predictions outside the fitted range count at the outermost level.
         """
+        lazy = lazy_frame(data)
+        data = data if lazy is None else gather(lazy, "pairs are audited")
         frame = None if data is None else frames.eager(data)
         calibrated = self.predict(y_pred, data=data, groups=groups)
         labels = validate.vector(select.resolve(y_true, frame, "y_true"), "y_true")
