@@ -37,15 +37,15 @@ pytest: $(STAMP)  ## tests and doctests
 SPARK := .venv-spark
 SPARK_STAMP := $(SPARK)/.installed
 
-# Spark is large: it has an environment of its own, made on first use.
+# Spark is large: it has an environment of its own, made on first use; Dask and Ibis, seldom used and slow to test, live there too.
 $(SPARK_STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(SPARK)
 	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
-	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[test,spark]'
+	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[test,spark,engines]'
 	@touch $@
 
-test-spark: $(SPARK_STAMP)  ## the same cases on a real local Spark session; needs Java
-	$(SPARK)/bin/python -m pytest tests/engines/test_same_answers.py tests/engines/test_spark.py -k spark -rs
+test-spark: $(SPARK_STAMP)  ## the same cases on a real local Spark session (needs Java), and on Dask and Ibis
+	$(SPARK)/bin/python -m pytest tests/engines -k 'spark or Slow' -rs
 
 demo: $(VENV)/.demo  ## a year of real flights: audit, correct, check, report; writes demo-output/
 	$(BIN)/python -m multivalid.demo demo-output

@@ -22,7 +22,7 @@ from multivalid.batch.predictor import LevelPredictor
 from multivalid.calibration import Calibration
 from multivalid.errors import InputError
 from multivalid.grid import Grid
-from multivalid.groups.remote import lazy_frame
+from multivalid.groups.remote import gather, lazy_frame
 from multivalid.practical import fit as practical
 from multivalid.practical import lazy as practical_lazy
 from multivalid.properties import Pair, Property
@@ -119,9 +119,10 @@ def multicalibrate(
         raise InputError(f'batched=True is a way to run mode="theorem" for a single property, got {what}.')
     report = _reporter(progress)
     frame = lazy_frame(data)
+    if frame is not None and isinstance(prop, Pair):
+        data, frame = gather(frame, "pairs are calibrated"), None
     if frame is not None:
-        if isinstance(prop, Pair):
-            raise InputError("data is a lazy frame, but pairs are calibrated in memory; collect the columns first.")
+        assert isinstance(prop, Property)
         stays = lazy_rows(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=prop)
         goal = practical.Goal(m, grid, alpha, max_updates)
         return _fit_lazy(

@@ -9,6 +9,7 @@ import narwhals as nw
 from multivalid import validate
 from multivalid.atoms.lazy import LazyRows
 from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT
+from multivalid.errors import InputError
 from multivalid.groups.lazy import where
 from multivalid.groups.remote import Frame
 
@@ -34,6 +35,11 @@ def drawn(frame: Frame, share: float, seed: int, apart: list[str]) -> Frame:
     label, prediction and weight, and among rows that agree in these its place in the order of the columns `apart`. Rows that agree
     in those too can take each other's place without any sum noticing. All of it is arithmetic that engines do alike.
     """
+    if frame.implementation.is_dask():
+        raise InputError(
+            f"holdout={share:g}: Dask cannot number rows within equal ones, so it cannot draw a share that every query sees alike; name a "
+            f'boolean column, or give a predicate such as "day >= 300", for the rows to hold out.'
+        )
     known = [LABEL, PREDICTION, WEIGHT]
     place = nw.col(LABEL).cum_count().over(*known, order_by=apart).cast(nw.Float64)
     return frame.with_columns((_uniform([*(nw.col(name) for name in known), place], seed) < share).alias(_HELD))

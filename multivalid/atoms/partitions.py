@@ -36,15 +36,17 @@ def fold(frame: Frame, groups: FittedGroups, kernel: Kernel) -> Array:
 
 
 def batches(frame: Frame) -> Iterator[nw.DataFrame[Any]]:
-    """The rows, at most `BATCH` at a time, each row once."""
+    """The rows, about `BATCH` at a time (of Dask a partition), each row once."""
     native = frame.to_native()
     if frame.implementation.is_polars():
         parts: Iterable[Any] = native.collect_batches(chunk_size=BATCH, maintain_order=False, engine="streaming")
     elif frame.implementation.is_duckdb():
         parts = _arrow_tables(native.to_arrow_reader(BATCH))
+    elif frame.implementation.is_dask():
+        parts = (part.compute() for part in native.partitions)
     else:
         raise InputError(
-            f"rows of {frame.implementation} cannot be streamed in batches; use polars, DuckDB or Spark, or groups with fewer "
+            f"rows of {frame.implementation} cannot be streamed in batches; use polars, DuckDB, Spark or Dask, or groups with fewer "
             f"combinations."
         )
     for part in parts:

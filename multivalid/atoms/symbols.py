@@ -109,7 +109,12 @@ def hinge(value: nw.Expr, knot: float) -> nw.Expr:
 
 def choose(condition: nw.Expr, yes: Any, no: Any) -> nw.Expr:
     """`yes` where the condition holds, else `no`."""
-    return nw.when(condition).then(yes).otherwise(no)
+    return nw.when(condition).then(_double(yes)).otherwise(_double(no))
+
+
+def _double(value: Any) -> Any:
+    """A plain number as float64: an engine that reads it from text would take it for a decimal, whose products overflow."""
+    return nw.lit(value, dtype=nw.Float64) if isinstance(value, float) else value
 
 
 def _expectation(transform: Callable[[nw.Expr], nw.Expr], monotone: bool) -> Symbols:

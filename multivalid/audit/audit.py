@@ -21,7 +21,7 @@ from multivalid.audit.text import verdict_line, worst_table
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.membership import Bits
-from multivalid.groups.remote import lazy_frame
+from multivalid.groups.remote import gather, lazy_frame
 from multivalid.properties import Pair, Property
 from multivalid.properties.base import Array
 from multivalid.scope import require
@@ -239,10 +239,9 @@ def audit(
     prop = require(property)
     frame = lazy_frame(data)
     if isinstance(prop, Pair):
-        if frame is not None:
-            raise InputError("data is a lazy frame, but pairs are audited in memory; collect the columns first.")
         from multivalid.audit.pair import audit_pair_rows
 
+        data = data if frame is None else gather(frame, "pairs are audited")
         gathered = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=2)
         return audit_pair_rows(gathered, prop, grid)
     if frame is not None:

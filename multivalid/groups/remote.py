@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from multivalid.errors import InputError
 
 Frame = nw.LazyFrame[Any]
+MOST_VALUES = 50_000_000  # fetched at once: 400 MB of numbers
 
 
 def lazy_frame(data: Any) -> Frame | None:
@@ -36,6 +37,18 @@ def fetch(frame: Frame) -> nw.DataFrame[Any]:
     if frame.implementation.is_polars():
         return frame.collect(engine="streaming")
     return frame.collect()
+
+
+def gather(frame: Frame, what: str) -> Any:
+    """All rows in memory as a frame of the engine's own choice, for work that needs every label; refused where they are too many."""
+    columns = frame.collect_schema().names()
+    rows = int(fetch(frame.select(nw.len().alias("n")))["n"].item())
+    if rows * len(columns) > MOST_VALUES:
+        raise InputError(
+            f"{what} in memory, and {rows:,} rows of {len(columns)} columns are more than the {MOST_VALUES:,} values that the driver "
+            f"fetches; select the columns needed only, or draw a random sample of the rows."
+        )
+    return fetch(frame).to_native()
 
 
 def draw(frame: Frame, rows: int, total: int, seed: int = 0) -> tuple[nw.DataFrame[Any], bool]:
@@ -73,9 +86,18 @@ def join(frame: Frame, keys: list[str], value: str, table: dict[str, NDArray[Any
         import polars as pl
 
         return _opened(native.join(pl.LazyFrame(table), on=keys, how="left"))
+    if frame.implementation.is_ibis():
+        import ibis
+        import pyarrow as pa
+
+        return _opened(native.left_join(ibis.memtable(pa.table(table)), keys))
+    if frame.implementation.is_dask():
+        import pandas as pd
+
+        return _opened(native.merge(pd.DataFrame(table), on=keys, how="left"))
     raise InputError(
         f"predict with a model of levels needs a join with a table of the driver's own, which is not supported on "
-        f"{frame.implementation}; collect the rows, or use polars, DuckDB or Spark."
+        f"{frame.implementation}; collect the rows, or use polars, DuckDB, Spark, Ibis or Dask."
     )
 
 

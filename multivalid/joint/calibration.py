@@ -15,6 +15,7 @@ from multivalid.audit.pair import PairAudit, audit_pair_rows
 from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
+from multivalid.groups.remote import gather, lazy_frame
 from multivalid.joint.certificate import JointCertificate
 from multivalid.joint.link_predictor import PairLinkPredictor
 from multivalid.joint.predictor import PairLevelPredictor, PairPredictor
@@ -127,6 +128,8 @@ class JointCalibration:
         >>> [round(error, 6) for error in fitted.audit(y, said).errors]
         [0.000625, 0.000625]
         """
+        lazy = lazy_frame(data)
+        data = data if lazy is None else gather(lazy, "pairs are audited")
         rows = select.rows_for(self.groups, y_true, y_pred, data=data, groups=groups, sample_weight=sample_weight, width=2)
         calibrated = self.predictor.predict(rows.predictions, rows.membership)
         grids = tuple(_widened(g, calibrated[:, k]) for k, g in enumerate(self.grids))
@@ -164,6 +167,8 @@ class JointCalibration:
         from multivalid.report.page import write
         from multivalid.report.sources import Chapter, Story
 
+        lazy = lazy_frame(data)
+        data = data if lazy is None else gather(lazy, "pairs are reported on")
         rows = (
             self._rows
             if y_true is None

@@ -17,6 +17,7 @@ from multivalid.atoms.symbols import choose, column, hinge
 from multivalid.audit.lazy import audit_lazy
 from multivalid.batch.algorithm import Progress
 from multivalid.batch.lazy import judge
+from multivalid.errors import InputError
 from multivalid.groups.engine import balanced
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame
@@ -68,6 +69,11 @@ def predicting_link(frame: Frame, groups: FittedGroups, predictor: LinkPredictor
     """Final predictions as expressions of the base prediction and the groups; nothing is computed yet."""
     if predictor.model is None:
         return frame.with_columns(column(PREDICTION).alias(output))
+    if frame.implementation.is_ibis():
+        raise InputError(
+            "predictions of a practical model are not supported on Ibis, which hands numbers to its engine as decimals; use the engine "
+            'itself (a DuckDB relation, Spark), polars, or mode="theorem".'
+        )
     names = [name for name in frame.collect_schema().names() if name != output]
     flags = groups.expressions(frame.collect_schema())
     staged = frame.with_columns(forward(predictor.link, column(PREDICTION)).alias(_BASE))

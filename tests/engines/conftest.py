@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-EAGER, LAZY = ("pandas", "polars", "pyarrow"), ("polars lazy", "duckdb", "pyspark")
+EAGER, LAZY, SLOW = ("pandas", "polars", "pyarrow"), ("polars lazy", "duckdb", "pyspark"), ("ibis", "dask")
 
 
 def rows(n: int = 3000, seed: int = 0) -> pd.DataFrame:
@@ -61,6 +61,12 @@ def lazy_engine(request: pytest.FixtureRequest) -> Callable[[pd.DataFrame], Any]
     return entrance(request.param, request)
 
 
+@pytest.fixture(params=SLOW)
+def slow_engine(request: pytest.FixtureRequest) -> Callable[[pd.DataFrame], Any]:
+    """Engines that take seconds where others take a tenth: they are shown a case of each kind."""
+    return entrance(request.param, request)
+
+
 def entrance(name: str, request: pytest.FixtureRequest) -> Callable[[pd.DataFrame], Any]:
     if name == "pyspark":
         session = request.getfixturevalue("spark")
@@ -74,6 +80,12 @@ def entrance(name: str, request: pytest.FixtureRequest) -> Callable[[pd.DataFram
             return connection.sql("SELECT * FROM given")
 
         return enter
+    if name == "ibis":
+        ibis = pytest.importorskip("ibis", reason="ibis is not installed: pip install 'ibis-framework[duckdb]'")
+        return lambda frame: ibis.memtable(pa.Table.from_pandas(frame, preserve_index=False))
+    if name == "dask":
+        dask = pytest.importorskip("dask.dataframe", reason="dask is not installed: pip install 'dask[dataframe]'")
+        return lambda frame: dask.from_pandas(frame, npartitions=3)
     made: dict[str, Callable[[pd.DataFrame], Any]] = {
         "pandas": lambda frame: frame,
         "polars": pl.from_pandas,
@@ -89,6 +101,10 @@ def collected(frame: Any) -> pd.DataFrame:
         return frame
     if hasattr(frame, "toPandas"):
         return pd.DataFrame([row.asDict() for row in frame.collect()])
+    if hasattr(frame, "compute"):
+        return frame.compute()
+    if hasattr(frame, "to_pyarrow"):
+        return frame.to_pyarrow().to_pandas()
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
     if hasattr(frame, "to_arrow_table"):

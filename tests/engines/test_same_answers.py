@@ -15,6 +15,8 @@ from scipy.stats import chi2_contingency
 import multivalid as mv
 from multivalid.atoms.holdout import drawn
 from multivalid.atoms.summary import checked
+from multivalid.errors import InputError
+from multivalid.groups import remote
 from tests.engines.conftest import collected, rows
 
 Enter = Callable[[pd.DataFrame], Any]
@@ -99,6 +101,38 @@ def test_practical_mode(engine: Enter) -> None:
     theirs = expected.predict("p", data=frame, output="better").sort_values(KEY)["better"]
     np.testing.assert_allclose(ours.to_numpy(), theirs.to_numpy(), rtol=1e-5)
     assert found.certificate.error == pytest.approx(expected.certificate.error, rel=1e-6)
+
+
+class TestSlowEngines:
+    """Ibis and Dask: one audit by moments, one by order, one fit with rows held out, predictions and their audit."""
+
+    @pytest.mark.parametrize("name", ["mean", "quantile:0.9"])
+    def test_audit(self, slow_engine: Enter, name: str) -> None:
+        test_audit(slow_engine, name, "w")
+
+    def test_patches_and_predictions(self, slow_engine: Enter) -> None:
+        test_patches_and_predictions(slow_engine, "mean", 0.05, "w")
+
+
+def test_pairs(lazy_engine: Enter, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every label counts in a pair, so its rows are fetched, up to a limit."""
+    frame = rows().assign(q=lambda given: given["p"] + 8.0)
+    data, two = lazy_engine(frame), ["p", "q"]
+    options: dict[str, Any] = {"groups": GROUPS, "property": "mean_variance", "sample_weight": "w"}
+    same_tables(mv.audit("y", two, data=frame, **options).table, mv.audit("y", two, data=data, **options).table)
+    expected = mv.multicalibrate("y", two, data=frame, mode="theorem", m=8, holdout="held", **options)
+    found = mv.multicalibrate("y", two, data=data, mode="theorem", m=8, holdout="held", **options)
+    assert found.patches == expected.patches
+    assert found.patches
+    after = [made.audit("y", two, data=given, sample_weight="w") for made, given in ((expected, frame), (found, data))]
+    same_tables(after[0].table, after[1].table)
+    with pytest.raises(InputError, match="collect a lazy frame first"):
+        found.predict(two, data=data)
+    monkeypatch.setattr(remote, "MOST_VALUES", 20_000)
+    with pytest.raises(
+        InputError, match=r"pairs are audited in memory, and 3,000 rows of 7 columns are more than the 20,000 values"
+    ):
+        mv.audit("y", two, data=data, **options)
 
 
 @pytest.mark.parametrize("weight", [None, "w"])
