@@ -32,6 +32,7 @@ def browser() -> Iterator[Browser]:
 def test_opens_without_a_word(browser: Browser, reports: dict[str, Any], name: str, view: str) -> None:
     browser.open(reports[name], **VIEWS[view])
     assert browser.console() == []
+    browser.run("document.querySelectorAll('details').forEach(one => { one.open = true; });")
     assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
     assert browser.run("return performance.getEntriesByType('resource').filter(e => e.name.startsWith('http')).length") == 0
     assert browser.run("return document.querySelectorAll('figure svg').length") > 0
