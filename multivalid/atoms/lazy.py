@@ -52,6 +52,7 @@ class LazyRows:
     totals: Totals
     patterns: int | None = None  # how many combinations of groups there are, where that is known
     combinations: float = math.inf  # about how many combinations of values of the columns that the groups use
+    likely: float = math.inf  # about how many combinations of groups
 
     def __len__(self) -> int:
         return self.totals.rows
