@@ -98,7 +98,7 @@ def main() -> None:
         write(path, given.rows)
         size = sum(file.stat().st_size for file in path.iterdir()) / 1e9
         print(
-            f"{given.rows:,} rows, {len(GROUPS)} predicates, 0.9-quantile, {given.mode} mode; {size:.2f} GB of Parquet; {os.cpu_count()} cores"
+            f"{given.rows:,} rows, {len(GROUPS)} predicates, 0.9-quantile, {given.mode} mode; {size:.2f} GB; {os.cpu_count()} cores"
         )
         seconds, cpu, peak, found = command(path, model, given.mode)
         rate, possible = given.rows / seconds / 1e6, 2 * given.rows / cpu / 1e6
