@@ -1,6 +1,6 @@
 """What a fit costs per row on Spark: a local session with two cores, the rows of out_of_core.py, CPU time of the Java process.
 
-python benchmarks/spark.py --rows 16000000
+python benchmarks/spark.py --rows 4000000
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def cpu(pid: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=16_000_000)
+    parser.add_argument("--rows", type=int, default=4_000_000)
     given = parser.parse_args()
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "3g")
     session = builder.config("spark.sql.shuffle.partitions", "8").config("spark.driver.host", "127.0.0.1").getOrCreate()

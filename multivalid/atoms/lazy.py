@@ -52,6 +52,7 @@ class LazyRows:
     totals: Totals
     patterns: int | None = None  # how many combinations of groups there are, where that is known
     combinations: float = math.inf  # about how many combinations of values of the columns that the groups use
+    likely: float = math.inf  # about how many combinations of groups
 
     def __len__(self) -> int:
         return self.totals.rows
@@ -74,8 +75,8 @@ class LazyRows:
         return replace(self, frame=kept, totals=totals)
 
     def predicting(self, frame: Frame) -> LazyRows:
-        """The same rows with other predictions; `frame` carries them under the fixed name."""
-        return replace(self, frame=frame, totals=totals_of(frame))
+        """The same rows with other predictions, whose ends are not known; `frame` carries them under the fixed name."""
+        return replace(self, frame=frame, totals=replace(self.totals, lowest=math.nan, highest=math.nan))
 
     def grouped(self, numbers: Sequence[tuple[nw.Expr, int]], sums: Sequence[nw.Expr], *, labels: bool = False) -> Grouped:
         """Sums over the rows that share their groups and the given whole numbers (each with its size), and the label if asked.

@@ -15,7 +15,7 @@ from multivalid.atoms.symbols import Symbols, symbols
 from multivalid.errors import InputError
 from multivalid.groups.family import FittedGroups, Groups
 from multivalid.groups.lazy import Survey, fit_lazy
-from multivalid.groups.membership import distinct, unpack
+from multivalid.groups.membership import Membership, distinct, unpack
 from multivalid.groups.remote import Frame, draw, fetch
 from multivalid.properties import Property
 
@@ -33,13 +33,17 @@ def lazy_rows(y_true: Any, y_pred: Any, *, groups: Any, frame: Frame, sample_wei
 
 
 def _surveyed(frame: Frame, groups: FittedGroups, totals: Totals) -> LazyRows:
-    """With a guess of how many combinations of values the columns of the groups take."""
+    """With a guess of how many combinations there are of the values of the groups' columns, and of the groups."""
     if not groups.columns:
-        return LazyRows(frame, groups, totals, 1, 1)
+        return LazyRows(frame, groups, totals, 1, 1, 1)
     groups.expressions(frame.collect_schema())  # refuses columns that are not there or of another type
     drawn, _ = draw(frame.select(list(groups.columns)), PROBE, totals.rows)
-    often = drawn.group_by(drawn.columns).agg(nw.len().alias("__rows"))["__rows"].to_numpy()
-    return LazyRows(frame, groups, totals, None, expected_distinct(np.asarray(often), totals.rows))
+    found = drawn.group_by(drawn.columns).agg(nw.len().alias("__rows"))
+    often = np.asarray(found["__rows"].to_numpy(), dtype=np.int64)
+    members = Membership.from_masks(groups.masks(found.to_native(), n_rows=len(found)), len(found))
+    shown = np.bincount(members.patterns().code, weights=often).astype(np.int64)
+    guesses = expected_distinct(often, totals.rows), expected_distinct(shown, totals.rows)
+    return LazyRows(frame, groups, totals, None, *guesses)
 
 
 def _survey(rows: LazyRows) -> Survey:

@@ -9,7 +9,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.atoms.keys import Digits, look_up, place
+from multivalid.atoms.join_keys import by_bits, by_columns
+from multivalid.atoms.keys import look_up, place
 from multivalid.atoms.lazy import PROBE, expected_distinct
 from multivalid.atoms.summary import PREDICTION
 from multivalid.atoms.symbols import choose
@@ -21,7 +22,7 @@ from multivalid.properties.base import Array
 # Groups (rows × groups, without everyone) and start levels → final predictions.
 Moves = Callable[[NDArray[np.bool_], NDArray[np.intp]], Array]
 MOST_PATTERNS = 1_000_000
-_LEVEL, _FLAG = "__mv_level", "__mv_flag"
+_LEVEL, _FLAG, _VALUE = "__mv_level", "__mv_flag", "__mv_value"
 
 
 def predicting_levels(
@@ -31,21 +32,17 @@ def predicting_levels(
 
     The frame is looked at once, for the combinations of groups and level that occur in it; the prediction itself stays lazy.
     """
-    flags = groups.expressions(frame.collect_schema())[1:]
-    digits = Digits((2,) * len(flags) + (len(grid),))
-    keys = digits.pack([*flags, place(nw.col(PREDICTION), grid.boundaries)])
-    names = [f"__mv_k{i}" for i in range(len(keys))]
-    aliased = [key.alias(name) for name, key in zip(names, keys, strict=True)]
-    seen = _seen(frame, aliased)
-    if seen is None:
-        return _patch_by_patch(frame, groups, grid, patches, output)
-    table: dict[str, NDArray[Any]] = {name: np.asarray(seen[name].to_numpy(), dtype=np.int64) for name in names}
-    *members, level = digits.unpack(list(table.values()))
-    dense = np.stack(members, axis=1) == 1 if members else np.zeros((len(seen), 0), dtype=bool)
-    table["__mv_value"] = moves(dense, level)
-    columns = [name for name in frame.collect_schema().names() if name != output]
-    joined = join(frame.with_columns(*aliased), names, "__mv_value", table)
-    return joined.select(*columns, nw.col("__mv_value").alias(output))
+    for keys in filter(None, (by_columns(frame, groups, grid), by_bits(frame, groups, grid))):
+        seen = _seen(frame, keys.expressions)
+        members = None if seen is None else keys.members(seen)
+        if seen is None or members is None:
+            continue
+        table: dict[str, NDArray[Any]] = {name: np.asarray(seen[name].to_numpy()) for name in seen.columns}
+        table[_VALUE] = moves(*members)
+        columns = [name for name in frame.collect_schema().names() if name != output]
+        joined = join(frame.with_columns(*keys.expressions), seen.columns, _VALUE, table)
+        return joined.select(*columns, nw.col(_VALUE).alias(output))
+    return _patch_by_patch(frame, groups, grid, patches, output)
 
 
 def _seen(frame: Frame, keys: Sequence[nw.Expr]) -> nw.DataFrame[Any] | None:

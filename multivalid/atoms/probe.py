@@ -48,7 +48,8 @@ def cells(rows: LazyRows, prop: Property, grid: Grid) -> Grouped:
 def laws(rows: LazyRows, grid: Grid) -> Laws:
     """The labels of every (groups, level): exact where the rows or the labels are few, else means of narrow bins."""
     y, w, level = nw.col(LABEL), nw.col(WEIGHT), (place(nw.col(PREDICTION), grid.boundaries), len(grid))
-    room = max(MOST_LAWS // (max(rows.patterns or 1, 1) * len(grid)), 64)
+    patterns = max(rows.patterns or min(rows.likely, MOST_LAWS), 1)
+    room = max(int(MOST_LAWS // (patterns * len(grid))), 64)
     values, often = (np.empty(0), np.empty(0, dtype=np.intp)) if len(rows) <= SAFE_ROWS else _drawn_labels(rows)
     if values.size <= min(room, FEW_LABELS):
         found = rows.grouped([level], [w], labels=True)

@@ -66,7 +66,8 @@ def fit(
     batched: Annotated[
         bool,
         typer.Option(
-            "--batched", help="With --mode theorem: rounds of updates, each a pass over the rows, for any number of groups."
+            "--batched",
+            help="With --mode theorem: rounds of updates, each a pass over the rows; for groups with too many combinations.",
         ),
     ] = False,
     fail_above: options.Fail = None,

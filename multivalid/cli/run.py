@@ -15,6 +15,7 @@ from multivalid.cli.files import HELD, check_output, store, write
 from multivalid.cli.words import as_json, group_item, property_named
 
 MODES = ("practical", "theorem", "paper")
+CALIBRATED = "mv_calibrated"
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def fit(
             mode=settings.mode, alpha=settings.alpha, m=settings.levels, holdout=holdout, batched=settings.batched,
             random_state=settings.seed,
         )  # fmt: skip
-        compared = _compared(made, rows, holdout, settings) if holdout is not None else None
+        compared = _compared(made, rows, holdout, settings, json) if holdout is not None else None
         if model is not None:
             made.save(model)
         written = [f"Model: {model}"] if model else []
@@ -164,20 +165,20 @@ def _held(rows: Any, holdout: str) -> Any:
     return frame.filter(where(holdout, frame)).to_native()
 
 
-def _compared(made: Any, rows: Any, holdout: str, settings: Settings) -> tuple[Any, Any]:
-    """Audits of the rows held out, before and after, at the levels that the model is judged on."""
+def _compared(made: Any, rows: Any, holdout: str, settings: Settings, values: bool) -> tuple[Any, Any]:
+    """Audits of the rows held out, before and after, at the levels that the model is judged on; `values` of groups cost a pass each."""
     from multivalid.atoms.opening import lazy_rows
     from multivalid.audit.lazy import audit_lazy
     from multivalid.groups.remote import lazy_frame
 
-    held = _held(rows, holdout)
-    frame = lazy_frame(held)
-    assert frame is not None
-    before = lazy_rows(settings.label, settings.prediction, groups=made.groups, frame=frame, sample_weight=settings.weight)
-    return (
-        audit_lazy(before, made.property, made.grid, beyond=True),
-        made.audit(settings.label, settings.prediction, data=held, sample_weight=settings.weight),
-    )
+    held, audits = _held(rows, holdout), []
+    after = made.predict(settings.prediction, data=held, output=CALIBRATED)
+    for data, prediction in ((held, settings.prediction), (after, CALIBRATED)):
+        frame = lazy_frame(data)
+        assert frame is not None
+        stays = lazy_rows(settings.label, prediction, groups=made.groups, frame=frame, sample_weight=settings.weight)
+        audits.append(audit_lazy(stays, made.property, made.grid, beyond=True, values=values))
+    return audits[0], audits[1]
 
 
 def _as_data(made: Any, compared: tuple[Any, Any] | None) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def before_after(before: Any, after: Any, prop: Any, k: int) -> Any:
     table.add_column("group", overflow="ellipsis", max_width=40, no_wrap=True)
     table.add_column("rows", justify="right")
     what = "covered" if isinstance(prop, Quantile) else "mean V"
-    for name in (f"{what} before", "after", "error before", "after"):
+    for name in (f"{what} before", "→ after", "error before", "→ after"):
         table.add_column(name, justify="right")
     first, second = means(before), means(after)
     for i in np.argsort(-before.table["error"], kind="stable")[:k]:

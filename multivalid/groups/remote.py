@@ -70,11 +70,11 @@ def draw(frame: Frame, rows: int, total: int, seed: int = 0) -> tuple[nw.DataFra
 
 
 def join(frame: Frame, keys: list[str], value: str, table: dict[str, NDArray[Any]]) -> Frame:
-    """The frame with the column `value` of a small table, matched on whole-number `keys`."""
+    """The frame with the column `value` of a small table, matched on `keys` of whole numbers and texts without missing values."""
     native = frame.to_native()
     if frame.implementation.is_duckdb():
         # A relation can only be joined with one of its own connection, and it does not say which that is: so it travels as text.
-        lists = ", ".join(f'unnest({column.tolist()}::{_sql(column)}[]) AS "{name}"' for name, column in table.items())
+        lists = ", ".join(f'unnest({_listed(column)}) AS "{name}"' for name, column in table.items())
         return _opened(_duckdb(native, keys, value, lists))
     if frame.implementation.is_pyspark():
         from pyspark.sql import functions
@@ -85,7 +85,7 @@ def join(frame: Frame, keys: list[str], value: str, table: dict[str, NDArray[Any
     if frame.implementation.is_polars():
         import polars as pl
 
-        return _opened(native.join(pl.LazyFrame(table), on=keys, how="left"))
+        return _opened(native.join(pl.LazyFrame({name: column.tolist() for name, column in table.items()}), on=keys, how="left"))
     if frame.implementation.is_ibis():
         import ibis
         import pyarrow as pa
@@ -112,5 +112,8 @@ def _duckdb(native: Any, keys: list[str], value: str, lists: str) -> Any:
     return native.query("mv_rows", text)
 
 
-def _sql(column: NDArray[Any]) -> str:
-    return "DOUBLE" if column.dtype.kind == "f" else "BIGINT"
+def _listed(column: NDArray[Any]) -> str:
+    """A list of SQL."""
+    if column.dtype.kind in "iuf":
+        return f"{column.tolist()}::{'DOUBLE' if column.dtype.kind == 'f' else 'BIGINT'}[]"
+    return "[" + ", ".join("'" + str(value).replace("'", "''") + "'" for value in column.tolist()) + "]::VARCHAR[]"

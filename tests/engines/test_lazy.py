@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import multivalid as mv
-from multivalid.atoms import lazy, probe
+from multivalid.atoms import lazy, predict, probe
 from multivalid.atoms.keys import Digits, place
 from multivalid.errors import InputError
 from multivalid.groups import lazy as lazy_groups
 from multivalid.practical import lazy as practical
-from tests.engines.conftest import rows
+from tests.engines.conftest import collected, rows
 
 
 def frame(**changes: Any) -> pl.LazyFrame:
@@ -111,3 +113,26 @@ def test_digits_and_places() -> None:
             key, factor = key + numbers[i] * factor, factor * digits.sizes[i]
         keys.append(key)
     assert all(np.array_equal(a, b) for a, b in zip(digits.unpack(keys), numbers, strict=True))
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_joined_on_columns_or_on_groups_alike(holes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns with missing values are no keys to join on; the groups themselves then are. Texts may hold quotes."""
+    given = rows()
+    given["site"] = given["site"].replace({"a": "it's", "b": 'a "b"'})
+    if holes:
+        given.loc[given["age"] < 9, "site"] = None
+    made = mv.multicalibrate(
+        "y", "p", groups=["site", "age > 40"], data=given, mode="paper", alpha=0.05, grid=mv.Grid(range(0, 100, 4))
+    )
+    expected = given.assign(better=made.predict("p", data=given))["better"].to_numpy()
+    joined: list[int] = []
+    join = predict.join
+    monkeypatch.setattr(predict, "join", lambda frame, keys, *rest: (joined.append(len(keys)), join(frame, keys, *rest))[1])
+    connection = duckdb.connect()
+    connection.register("given", pa.Table.from_pandas(given, preserve_index=False))
+    for data in (pl.from_pandas(given).lazy(), connection.sql("SELECT * FROM given")):
+        found = collected(made.predict("p", data=data, output="better"))["better"].to_numpy()
+        np.testing.assert_array_equal(np.sort(found), np.sort(expected))
+    assert made.patches
+    assert joined == ([1, 1] if holes else [3, 3])  # one packed number, or site, age and level
