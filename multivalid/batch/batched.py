@@ -133,9 +133,8 @@ def run_batched(
         trace.status = "budget"
     if trace.status == "converged" and trace.blocked:
         trace.status = "blocked"
-    trace.note = (
-        f"Batched rounds: {passes} passes over the rows; the order of updates is not the paper's, the theorem's bounds hold."
-    )
+    times = "1 pass" if passes == 1 else f"{passes} passes"
+    trace.note = f"Batched rounds: {times} over the rows; the order of updates is not the paper's, the theorem's bounds hold."
     return trace, cells
 
 

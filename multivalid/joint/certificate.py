@@ -101,7 +101,8 @@ class JointCertificate:
             f"{self.error[1]:.3g} of the second ({asked}); {self.mode} mode."
         ]
         within = "" if self.update_bound is None else f", at most {self.update_bound:,} by the theorem"
-        lines.append(f"{self.updates[0]:,} + {self.updates[1]:,} updates in {self.passes} passes{within}.")
+        passes = "1 pass" if self.passes == 1 else f"{self.passes} passes"
+        lines.append(f"{self.updates[0]:,} + {self.updates[1]:,} updates in {passes}{within}.")
         if self.blocked:
             lines.append(f"{len(self.blocked)} cells {_why_blocked(self.mode)}")
         if self.joint_score is not None:
