@@ -25,6 +25,7 @@ from multivalid.properties.base import Array
 
 Progress = Callable[[int, float, float], None]
 REPORT_EVERY = 50
+CELLS_AT_A_TIME = 64
 
 
 class Blocked(NamedTuple):
@@ -62,7 +63,7 @@ def run(state: State, rule: Rule, *, max_updates: int | None = None, progress: P
     all that is left; whether the goal is met nevertheless is for the caller to judge.
     """
     trace = Trace(potential=[state.potential()])
-    queue = _Queue(state, rule)
+    queue, seen = _Queue(state, rule), _Slopes(state.steepness)
     try:
         while True:
             level, group = queue.first()
@@ -73,7 +74,7 @@ def run(state: State, rule: Rule, *, max_updates: int | None = None, progress: P
                     break
                 continue
             cell = state.cell(level, group)
-            trace.steepest = max(trace.steepest, steepest(state.steepness, cell.identify))
+            seen.add(cell.identify)
             to = rule.destination(cell, level)
             if to is None:
                 queue.block(level, group)
@@ -89,6 +90,7 @@ def run(state: State, rule: Rule, *, max_updates: int | None = None, progress: P
     except KeyboardInterrupt:
         trace.status = "budget"
         _roll_back(state, trace)
+    trace.steepest = seen.steepest()
     trace.blocked = _blocked(state, rule, queue)
     if trace.status == "converged" and trace.blocked and not rule.satisfied(state.mass, state.identification):
         trace.status = "blocked"
@@ -143,7 +145,9 @@ class _Queue:
 
     def changed(self, levels: list[int], groups: NDArray[np.bool_]) -> None:
         """Cells of these levels and groups hold other rows now: whatever blocked them is gone."""
-        self.blocked[levels] &= ~groups
+        others = ~groups
+        for level in levels:
+            self.blocked[level] &= others
         self._update(levels)
 
     def reset(self) -> bool:
@@ -152,14 +156,29 @@ class _Queue:
         return self.first()[0] >= 0 and not self.rule.satisfied(self.state.mass, self.state.identification)
 
 
-def steepest(steepness: Array, identify: Array) -> float:
-    """The largest slope of V between neighbouring levels."""
-    return float(((identify[1:] - identify[:-1]) * steepness).max()) if identify.size > 1 else 0.0
+class _Slopes:
+    """The largest slope of V between neighbouring levels in any cell seen, worked out for many cells at a time."""
+
+    def __init__(self, steepness: Array) -> None:
+        self.steepness, self.largest = steepness, 0.0
+        self.kept, self.count = np.empty((CELLS_AT_A_TIME, steepness.size + 1)), 0
+
+    def add(self, identify: Array) -> None:
+        if self.count == CELLS_AT_A_TIME:
+            self.steepest()
+        self.kept[self.count] = identify
+        self.count += 1
+
+    def steepest(self) -> float:
+        steps = np.diff(self.kept[: self.count], axis=1) * self.steepness
+        self.largest, self.count = float(steps.max(initial=self.largest)), 0
+        return self.largest
 
 
 def slopes(steepness: Array, identify: Array) -> tuple[float, float]:
     """The largest slope and the largest step of V between neighbouring levels."""
-    return steepest(steepness, identify), float((identify[1:] - identify[:-1]).max()) if identify.size > 1 else 0.0
+    steps = np.diff(identify)
+    return (float((steps * steepness).max()), float(steps.max())) if steps.size else (0.0, 0.0)
 
 
 def _blocked(state: State, rule: Rule, queue: _Queue) -> list[Blocked]:

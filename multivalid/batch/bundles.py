@@ -34,8 +34,8 @@ class Bundles:
         there = self.standing[target].take(combination)
         joins = there >= 0
         there = np.where(joins, there, atoms)
-        self.standing[source, combination] = -1
-        self.standing[target, combination] = there
+        self.standing[source][combination] = -1
+        self.standing[target][combination] = there
         self.leader[atoms] = there
         return there, joins
 

@@ -47,7 +47,7 @@ def violation(mass: Array, identification: Array) -> Array:
 
 def nearest_minimum(values: Array, level: int, scale: float) -> int:
     """Index of the smallest value; among values equal up to rounding, the one nearest to `level`, then the lower."""
-    ties = np.flatnonzero(values <= values.min() + 1e-12 * scale)
+    ties = (values <= values.min() + 1e-12 * scale).nonzero()[0]
     return int(ties[0] if ties.size == 1 else ties[np.argmin(np.abs(ties - level))])
 
 

@@ -17,6 +17,9 @@ from multivalid.grid import Grid
 from multivalid.properties.base import Array
 
 
+_BIT = [np.uint8(1 << bit) for bit in range(8)]
+
+
 class Patch(NamedTuple):
     """Rows of `group` that stand at level `source` move to level `target`."""
 
@@ -76,7 +79,7 @@ class State:
         return self._level if self.bundles is None else self.bundles.level_of_all(self._level)
 
     def _in_group(self, atoms: Index | slice, group: int) -> NDArray[np.bool_]:
-        return np.asarray(self._bytes[group >> 3][atoms] & np.uint8(1 << (group & 7)) != 0)
+        return np.asarray(self._bytes[group >> 3][atoms] & _BIT[group & 7] != 0)
 
     def refresh(self) -> None:
         """Recompute the table from the atoms, so that rounding of many updates never decides anything."""
@@ -116,7 +119,7 @@ class State:
         change[1:] /= self.total
         left, come = self.cells[level], self.cells[to]
         left -= change[:3]
-        left *= left[0] > 0  # subtraction leaves dust behind; a cell without atoms is empty, exactly
+        left *= np.minimum(left[0], 1.0)  # subtraction leaves dust behind; a cell without atoms is empty, exactly
         come[:2] += change[:2]
         come[2] += change[3]
         self._level[atoms] = to
@@ -135,7 +138,7 @@ class State:
         stay, joining, others, running = cell.atoms[~joins], cell.atoms, there, cell.labels.running
         if stay.size:
             joining, others, running = joining[joins], others[joins], running[joins]
-        self.labels.running[others] += running
+        self.labels.running[others] = self.labels.running.take(others, axis=0) + running
         self.weight[others] += self.weight[joining]
         self.counts[others] += self.counts[joining]
         return stay
