@@ -16,7 +16,6 @@ from multivalid.batch.label_sums import Chosen, ChosenRunning, LabelSums, Runnin
 from multivalid.grid import Grid
 from multivalid.properties.base import Array
 
-
 _BIT = [np.uint8(1 << bit) for bit in range(8)]
 
 
