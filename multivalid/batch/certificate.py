@@ -85,7 +85,7 @@ class Certificate:
         goal = f"{self.alpha:.3g} asked" if self.asked else f"chance alone allows {self.alpha:.3g}"
         lines = [
             f"{self.status}: worst group error {self.error:.3g} on the rows fitted; {goal} ({self.mode} mode).",
-            f"{self.updates:,} updates{within}; mean score {self.potential[0]:.6g} → {self.potential[-1]:.6g}.",
+            f"{self._moves()}{within}; mean score {self.potential[0]:.6g} → {self.potential[-1]:.6g}.",
         ]
         if self.mode == "practical" and self.status == "blocked" and not self.blocked:
             lines.append(
@@ -109,6 +109,12 @@ class Certificate:
                 f"On the population: at most {self.sample_bound:.3g} with probability 95 %; hold rows out for a sharper bound."
             )
         return "\n".join([*lines, *([self.note] if self.note else [])])
+
+    def _moves(self) -> str:
+        """How many cells moved; in the practical mode most of the work is done before, by one fit of all groups."""
+        if self.mode == "practical":
+            return f"{self.updates:,} cells moved after the fit of all groups" if self.updates else "No cell had to move on its own"
+        return f"{self.updates:,} updates"
 
     def __str__(self) -> str:
         return self.summary()

@@ -41,18 +41,20 @@ def fit_lazy(
     progress: Progress | None = None,
     random_state: int = 0,
 ) -> practical.PracticalFit:
-    """Fit on at most `SAMPLE` rows; the certificate says so, and tells the error on all of them."""
+    """Fit on at most `SAMPLE` rows; the certificate says so, and tells the error on all of them where no rows are held out to tell it."""
     if goal.grid is not None:
         rows.check(goal.grid)
     local, at_random = _local(rows, random_state)
     done = practical.fit(local, prop, goal, progress=progress, random_state=random_state)
     certificate = done.certificate
     if len(local) < len(rows):
-        after = rows.predicting(predicting_link(rows.frame, rows.groups, done.predictor))
         how = "a random sample of" if at_random else "the first"
-        note = f"Fitted on {how} {len(local):,} of {len(rows):,} rows; worst group error on all of them "
-        reached = audit_lazy(after, prop, done.predictor.grid, beyond=True, values=False).error
-        certificate = replace(certificate, note=f"{note}{reached:.3g}.\n{certificate.note}".rstrip())
+        note = f"Fitted on {how} {len(local):,} of {len(rows):,} rows"
+        if held is None:
+            after = rows.predicting(predicting_link(rows.frame, rows.groups, done.predictor))
+            reached = audit_lazy(after, prop, done.predictor.grid, beyond=True, values=False).error
+            note += f"; worst group error on all of them {reached:.3g}"
+        certificate = replace(certificate, note=f"{note}.\n{certificate.note}".rstrip())
     if held is not None:
         after = held.predicting(predicting_link(held.frame, held.groups, done.predictor))
         certificate = judge(certificate, rows, after, prop, done.predictor.grid)
