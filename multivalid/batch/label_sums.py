@@ -53,7 +53,7 @@ class RunningSums:
         running[table.atom, table.bin] = table.sums
         np.cumsum(running, axis=1, out=running)
         self.running = running.reshape(len(table), -1)
-        self.response = response
+        self.response, self.ones = response, np.ones(len(table))
         self.operator = None if response.operator is None else _of_running(response.operator, response.width)
         self.looks = [_looks(*response.marks(level)) for level in range(response.levels)]
 
@@ -78,7 +78,7 @@ class ChosenRunning:
 
     def on_grid(self) -> Answer:
         operator, response = self.labels.operator, self.labels.response
-        running = np.ones(self.running.shape[0]) @ self.running
+        running = self.labels.ones[: self.running.shape[0]] @ self.running
         weight = float(running[-response.width])  # the first moment, up to the last bin
         if operator is not None:
             both = operator @ running

@@ -14,8 +14,10 @@ from multivalid.audit.cells import group_sums, tabulate
 from multivalid.batch.bundles import Bundles
 from multivalid.batch.label_sums import Chosen, ChosenRunning, LabelSums, RunningSums, label_sums
 from multivalid.grid import Grid
+from multivalid.groups.membership import unpack
 from multivalid.properties.base import Array
 
+MOST_MEMBERS = 1 << 18  # numbers: 2 MB, so that they stay in cache
 _BIT = [np.uint8(1 << bit) for bit in range(8)]
 
 
@@ -47,6 +49,7 @@ class State:
         self.total = float(table.sums[:, 0].sum())
         self.steepness = 1 / np.diff(grid.points)
         self._bytes = np.ascontiguousarray(table.bits.T)  # eight groups of all atoms side by side: a test reads one short line
+        self._members = _members(table)
         self.replay(())
 
     def replay(self, patches: Iterable[Patch]) -> None:
@@ -108,13 +111,19 @@ class State:
         weight, identify, score = labels.on_grid()
         return Target(atoms, inside, labels, weight / self.total, identify / weight, score / weight)
 
+    def _group_sums(self, atoms: Index, sums: Array) -> Array:
+        """Σ over the atoms of each group, for every line of `sums`."""
+        if self._members is None:
+            return group_sums(self.table.bits.take(atoms, axis=0), sums, self.table.groups)
+        return np.asarray(sums @ self._members.take(self.table.combination.take(atoms), axis=0))
+
     def move(self, cell: Target, level: int, to: int) -> NDArray[np.bool_]:
         """Move the atoms of a cell; only two lines of the table change, and there only these groups."""
         atoms = cell.atoms
         sums = np.empty((4, atoms.size))
         sums[0], sums[1] = self.counts.take(atoms), self.weight.take(atoms)
         sums[2], sums[3] = cell.labels.identify(level), cell.labels.identify(to)
-        change = group_sums(self.table.bits.take(atoms, axis=0), sums, self.table.groups)
+        change = self._group_sums(atoms, sums)
         change[1:] /= self.total
         left, come = self.cells[level], self.cells[to]
         left -= change[:3]
@@ -141,3 +150,13 @@ class State:
         self.weight[others] += self.weight[joining]
         self.counts[others] += self.counts[joining]
         return stay
+
+
+def _members(table: AtomTable) -> Array | None:
+    """Groups of each combination as zeros and ones, ready for a matrix product; None where the combinations are many."""
+    combinations = int(table.combination.max()) + 1
+    if combinations * table.groups > MOST_MEMBERS:
+        return None
+    bits = np.zeros((combinations, table.bits.shape[1]), dtype=np.uint8)
+    bits[table.combination] = table.bits
+    return unpack(bits, table.groups)
