@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# What builds us and the two requirements that come as source alone (flights, Spark); installed first, as builds are not isolated.
+BUILDERS := hatchling editables setuptools
 
 .DEFAULT_GOAL := help
 .PHONY: help test test-spark lint types layers pytest demo docs browser versus bench clean
@@ -15,7 +17,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; set it with make PYTHON=/path/to/python3 …"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(BUILDERS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[test]'
 	@touch $@
 
@@ -40,7 +42,7 @@ SPARK_STAMP := $(SPARK)/.installed
 # Spark is large: it has an environment of its own, made on first use; Dask and Ibis, seldom used and slow to test, live there too.
 $(SPARK_STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(SPARK)
-	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
+	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(BUILDERS)
 	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[test,spark,engines]'
 	@touch $@
 
