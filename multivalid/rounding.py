@@ -7,16 +7,19 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.uint8]
+Units = NDArray[np.int32]
 CHUNK = 1 << 15  # values at a time: few enough to stay in cache through every step
-UNIT = 1 << 16  # an interval is this many units long, so that the upper half of a 32-bit integer is its index
+DIGITS = 23  # binary digits of a position inside its interval; the eight above are the index
+UNIT = 1 << DIGITS
 MOST = 254  # boundaries: an index is a byte
 
 
 class EvenBoundaries:
-    """Counts the boundaries below a value, as `searchsorted` does, several times faster.
+    """Counts the boundaries below a value, as `searchsorted` does, many times faster.
 
-    The position of a value, in units, never falls as the value grows, and is within a quarter of a unit of the right whole number at each
-    boundary. So the index is right wherever the position is not within a unit of a whole interval; those few values are searched.
+    The position of a value, in units of 1/2²³ of an interval, never falls as the value grows, and that of boundary k is k intervals and
+    one unit, give or take a quarter of a unit. So the whole intervals of a position are the index, unless at most one unit is left
+    over; those very few values are searched.
 
     Examples
     --------
@@ -27,8 +30,8 @@ class EvenBoundaries:
     def __init__(self, boundaries: Array) -> None:
         self.boundaries = boundaries
         step = (boundaries[-1] - boundaries[0]) / (boundaries.size - 1)
-        self.origin = boundaries[0] - step
         self.scale = UNIT / step
+        self.origin = boundaries[0] - step - 1 / self.scale
 
     @classmethod
     def of(cls, boundaries: Array) -> EvenBoundaries | None:
@@ -37,23 +40,31 @@ class EvenBoundaries:
             return None
         with np.errstate(all="ignore"):
             made = cls(boundaries)
-            off = np.abs((boundaries - made.origin) * made.scale - UNIT * np.arange(1.0, boundaries.size + 1))
+            off = np.abs((boundaries - made.origin) * made.scale - UNIT * np.arange(1.0, boundaries.size + 1) - 1)
         return made if bool(np.all(off <= 0.25)) else None  # NaN, from a range that overflows, is not even either
 
     def below(self, values: Array) -> Codes:
         """How many boundaries lie below each value."""
         out: Codes = np.empty(values.size, dtype=np.uint8)
-        least, most = 0.5 * UNIT, (self.boundaries.size + 0.5) * UNIT
+        size = min(CHUNK, values.size)
+        place, units, left = np.empty(size), np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, values.size, CHUNK):
-                part, codes = values[start : start + CHUNK], out[start : start + CHUNK]
-                place = part - self.origin
-                place *= self.scale
-                np.clip(place, least, most, out=place)
-                units = place.astype(np.int32)
-                codes[:] = units >> 16
-                units += 1
-                units &= UNIT - 2
-                doubtful = np.flatnonzero(units == 0)
-                codes[doubtful] = np.searchsorted(self.boundaries, part[doubtful], side="left")
+                part = values[start : start + CHUNK]
+                self._below(part, out[start : start + CHUNK], place[: part.size], units[: part.size], left[: part.size])
         return out
+
+    def _below(self, values: Array, out: Codes, place: Array, units: Units, left: Units) -> None:
+        """The same into `out`, with three arrays to work in."""
+        last = self.boundaries.size
+        np.subtract(values, self.origin, out=place)
+        np.multiply(place, self.scale, out=place)
+        np.copyto(units, place, casting="unsafe")
+        if units.view(np.uint32).max() >= (last + 1) * UNIT:  # beyond an end: below zero is very large without a sign
+            np.copyto(units, np.clip(place, UNIT // 2, last * UNIT + UNIT // 2), casting="unsafe")
+        np.bitwise_and(units, UNIT - 2, out=left)
+        np.right_shift(units, DIGITS, out=units)
+        np.copyto(out, units, casting="unsafe")
+        if not left.all():
+            doubtful = np.flatnonzero(left == 0)
+            out[doubtful] = np.searchsorted(self.boundaries, values[doubtful], side="left")

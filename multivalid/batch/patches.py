@@ -14,7 +14,8 @@ from multivalid.groups.membership import Membership
 from multivalid.properties.base import Array
 
 BLOCK = 1 << 19  # rows at a time: enough for calls to cost little, few enough for the masks of all levels to stay in cache
-CHUNK = 1 << 15  # values at a time where levels become values
+CHUNK = 1 << 15  # rows at a time where levels become values
+MANY = 1 << 14  # rows from which on values are looked up two at a time
 Words = NDArray[np.uint64]
 Levels = NDArray[np.integer[Any]]
 
@@ -42,10 +43,15 @@ def predict(patches: Sequence[Patch], predictions: Array, grid: Grid, membership
     """Predictions rounded to the grid, after all patches."""
     out = np.empty(predictions.size)
     room = _room(len(grid), membership)
+    pairs = _pairs(grid.points) if predictions.size >= MANY and len(grid) <= 256 else None
     for rows, groups in _blocks(membership):
         masks = _masks(grid.codes(predictions[rows]), room[:, : groups.shape[1]])
         _apply(patches, masks, groups)
-        _look_up(grid.points, _levels(masks, out[rows].size), out[rows])
+        level, values = _levels(masks, out[rows].size), out[rows]
+        even = 0 if pairs is None else level.size // 2 * 2
+        if pairs is not None:
+            _look_up(pairs, level[:even].view(np.uint16), values[:even].view(np.complex128))
+        _look_up(grid.points, level[even:], values[even:])
     return out
 
 
@@ -99,11 +105,17 @@ def _levels(masks: Words, rows: int) -> Levels:
     return out
 
 
-def _look_up(points: Array, level: Levels, out: Array) -> None:
-    for start in range(0, level.size, CHUNK):
+def _pairs(points: Array) -> NDArray[np.complex128]:
+    """Two values side by side, at the number that the bytes of their two levels make: half as many look-ups as rows."""
+    levels = np.arange(points.size << 8, dtype=np.uint16).view(np.uint8)
+    return points.take(levels, mode="clip").view(np.complex128)
+
+
+def _look_up(table: NDArray[Any], index: Levels, out: NDArray[Any]) -> None:
+    for start in range(0, index.size, CHUNK):
         part = slice(start, start + CHUNK)
-        # Levels are within the grid, so clipping never acts: it lets NumPy write to its place without a copy.
-        np.take(points, level[part], out=out[part], mode="clip")
+        # Indices are within the table, so clipping never acts: it lets NumPy write to its place without a copy.
+        np.take(table, index[part], out=out[part], mode="clip")
 
 
 def _halves(masks: Words, digit: int) -> tuple[Words, Words]:
