@@ -146,7 +146,8 @@ class State:
         stay, joining, others, running = cell.atoms[~joins], cell.atoms, there, cell.labels.running
         if stay.size:
             joining, others, running = joining[joins], others[joins], running[joins]
-        self.labels.running[others] = self.labels.running.take(others, axis=0) + running
+        running += self.labels.running.take(others, axis=0)
+        self.labels.running[others] = running
         self.weight[others] += self.weight[joining]
         self.counts[others] += self.counts[joining]
         return stay
