@@ -9,9 +9,7 @@ import numpy as np
 
 from multivalid.errors import InputError
 from multivalid.groups.items import Flags, Mask, entries
-
-_ROWS = 4096  # a block of rows that stays in cache while it is turned: ten times as fast as column after column
-_COLUMNS = 64  # how many turned columns are held at a time
+from multivalid.groups.membership import columns_of
 
 
 class ArrayColumns:
@@ -46,18 +44,18 @@ class ArrayColumns:
         return len(self._places)
 
     def masks(self, wanted: Sequence[int]) -> Iterator[Mask]:
-        """The wanted columns, one contiguous mask each."""
-        for start in range(0, len(wanted), _COLUMNS):
-            yield from self._turned([self._places[index] for index in wanted[start : start + _COLUMNS]])
+        """The wanted columns, one contiguous mask each.
 
-    def _turned(self, places: list[tuple[Mask, int]]) -> Iterator[Mask]:
+        Columns of one array are packed first, eight to a byte: reading an array row by row is many times faster than column by column.
+        """
+        places = [self._places[index] for index in wanted]
+        if not places:
+            return
         first = places[0][0]
         if len(places) == 1 or first.flags.f_contiguous or any(array is not first for array, _ in places):
             for array, column in places:
                 yield np.ascontiguousarray(array[:, column])
             return
-        columns = [column for _, column in places]
-        turned = np.empty((len(places), first.shape[0]), dtype=np.bool_)
-        for start in range(0, first.shape[0], _ROWS):
-            turned[:, start : start + _ROWS] = first[start : start + _ROWS, columns].T
-        yield from turned
+        packed = np.packbits(first, axis=1, bitorder="little")
+        for flags in columns_of(packed, (column for _, column in places)):
+            yield flags != 0

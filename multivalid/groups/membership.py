@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from multivalid.errors import InputError
 
 Bits = NDArray[np.uint8]
-BLOCK = 1 << 14  # rows handled at a time when bits change orientation; fits the cache for a few hundred groups
+BLOCK = 1 << 16  # rows handled at a time when bits change orientation: eight groups of them fit the cache
 
 
 class Patterns(NamedTuple):
@@ -69,11 +70,18 @@ class Membership:
         if array.ndim != 2 or array.dtype != np.bool_:
             raise InputError(f"array must be booleans of shape (rows, groups), got {array.dtype} of shape {array.shape}.")
         rows, groups = array.shape
-        bits = np.zeros((groups + 1, _bytes(rows)), dtype=np.uint8)
-        bits[0, : (rows + 7) // 8] = np.packbits(np.ones(rows, dtype=bool), bitorder="little")
-        for start in range(0, rows, BLOCK):
-            part = np.packbits(np.ascontiguousarray(array[start : start + BLOCK].T), axis=1, bitorder="little")
-            bits[1:, start // 8 : start // 8 + part.shape[1]] = part
+        everyone = np.zeros((1, _bytes(rows)), dtype=np.uint8)
+        everyone[0, : (rows + 7) // 8] = np.packbits(np.ones(rows, dtype=bool), bitorder="little")
+        others = cls.from_rows(np.packbits(array, axis=1, bitorder="little"), groups)
+        return cls(np.concatenate([everyone, others.bits]), rows)
+
+    @classmethod
+    def from_rows(cls, by_row: Bits, groups: int) -> Membership:
+        """From one row of packed bytes per data row, as `by_row` gives them."""
+        rows = by_row.shape[0]
+        bits = np.zeros((groups, _bytes(rows)), dtype=np.uint8)
+        for group, flags in enumerate(columns_of(by_row, range(groups))):
+            bits[group, : (rows + 7) // 8] = np.packbits(flags, bitorder="little")
         return cls(bits, rows)
 
     # ---- out ---------------------------------------------------------------------------------------------------
@@ -96,8 +104,10 @@ class Membership:
         out = np.zeros((self.rows, _bytes(self.groups)), dtype=np.uint8)
         for start in range(0, self.rows, BLOCK):
             stop = min(start + BLOCK, self.rows)
-            part = np.packbits(np.ascontiguousarray(self.dense(start, stop).T), axis=1, bitorder="little")
-            out[start:stop, : part.shape[1]] = part
+            part = self.bits[:, start // 8 : (stop + 7) // 8]
+            for first in range(0, self.groups, 8):
+                flags = np.unpackbits(part[first : first + 8], axis=1, count=stop - start, bitorder="little")
+                out[start:stop, first // 8] = _digits(flags)
         return out
 
     def patterns(self) -> Patterns:
@@ -106,7 +116,24 @@ class Membership:
 
     def take(self, rows: NDArray[np.intp]) -> Membership:
         """The same groups on a selection of rows."""
-        return Membership.from_masks((self.mask(g)[rows] for g in range(self.groups)), rows.size)
+        return Membership.from_rows(self.by_row()[rows], self.groups)
+
+
+def columns_of(by_row: Bits, groups: Iterable[int]) -> Iterator[Bits]:
+    """One column of flags per group, zero or not, from packed rows."""
+    for byte, run in itertools.groupby(groups, key=lambda group: group // 8):
+        column = np.ascontiguousarray(by_row[:, byte])
+        for group in run:
+            yield column & np.uint8(1 << group % 8)
+
+
+def _digits(flags: Bits) -> Bits:
+    """Bytes whose binary digits are the lines of zeros and ones, the first line the lowest digit."""
+    total = flags[-1]
+    for line in flags[-2::-1]:
+        np.add(total, total, out=total)  # a shift; NumPy's shift of bytes is many times slower
+        total |= line
+    return np.asarray(total)
 
 
 def distinct(by_row: Bits) -> Patterns:
