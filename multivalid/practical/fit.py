@@ -73,8 +73,7 @@ def fit(
     loss = Matching(prop, link)
     trace = _Trace(rows, prop, progress)
     chosen, report, stopped = _choose(inner, rows.predictions[shuffled], loss, goal, trace)
-    predictor = _predictor(chosen, link, rows, goal)
-    final = predictor.predict(rows.predictions, rows.membership)
+    predictor, final = _predictor(chosen, link, rows, goal)
     trace.add(final, len(predictor.patches))
     stopped = stopped or (goal.max_updates is not None and 0 < goal.max_updates <= len(predictor.patches))
     note = "\n".join(report if chosen is not None or stopped else [NOTHING_DONE, *report])
@@ -171,13 +170,13 @@ def _edges(eta: Array, rows: LinkRows, link: Link, goal: Goal) -> Array:
     return np.unique(np.quantile(eta, np.arange(1, goal.levels) / goal.levels))
 
 
-def _predictor(chosen: Candidate | None, link: Link, rows: Rows, goal: Goal) -> LinkPredictor:
-    """The predictor with the levels of its own final predictions."""
+def _predictor(chosen: Candidate | None, link: Link, rows: Rows, goal: Goal) -> tuple[LinkPredictor, Array]:
+    """The predictor with the levels of its own final predictions, and those."""
     model, rounds = (None, []) if chosen is None else (chosen.model, chosen.rounds)
     bare = LinkPredictor(Grid([0.0]), link, model, rounds)
     final = bare.predict(rows.predictions, rows.membership)
     grid = goal.grid if goal.grid is not None else _level_grid(final, rows.weights, goal.levels)
-    return replace(bare, grid=grid)
+    return replace(bare, grid=grid), final
 
 
 def _level_grid(values: Array, weights: Array, levels: int) -> Grid:

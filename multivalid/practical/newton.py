@@ -21,12 +21,14 @@ LONGEST = 30.0  # units of the link
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model at its optimum, with η and w·V of the rows and the ridge used."""
+    """A model at its optimum, with η and w·V of the rows, the ridge used, and the sums that led there: Σ feature·V and the curvature."""
 
     model: Model
     eta: Array
     identification: Array
     ridge: float
+    gradient: Array
+    hessian: Array
 
 
 def fit(
@@ -44,7 +46,8 @@ def fit(
         direction = search.direction()
         if search.finished(tolerance) or not search.advance(direction):
             break
-    return Fitted(search.model, search.eta, search.identification, search.ridge)
+    assert search.hessian is not None
+    return Fitted(search.model, search.eta, search.identification, search.ridge, search.gradient.sum(axis=0), search.hessian)
 
 
 class _Search:
@@ -136,8 +139,9 @@ def hessian(model: Model, rows: LinkRows, loss: Matching) -> tuple[Array, Array]
     for part in rows.chunks(count):
         eta, index, buffer = model.evaluate(rows.base[part], block(rows.membership, part), buffer)
         features = model.chain(index, buffer)
-        out[part.start * FOLDS // count] += (features * loss.slope(eta, rows, part).astype(np.float32)) @ features.T
         mass += np.einsum("ij,ij->i", features, features)
+        features *= np.sqrt(np.maximum(loss.slope(eta, rows, part), 0.0)).astype(np.float32)  # V falls by rounding alone
+        out[part.start * FOLDS // count] += features @ features.T  # a matrix times itself: NumPy does half the work
     if count < len(rows):
         out = np.repeat(out.mean(axis=0, keepdims=True) * (len(rows) / count), FOLDS, axis=0)
     return out, np.diag(out.sum(axis=0)) + out[:, 0, 0].sum() / count * mass

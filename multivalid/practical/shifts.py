@@ -71,7 +71,7 @@ class ShiftRound:
 def shift_round(eta: Array, rows: LinkRows, loss: Matching, edges: Array, most: int | None = None) -> ShiftRound:
     """Shift the cells that are off beyond chance, level by level."""
     level = np.searchsorted(edges, eta, side="left")
-    order = np.argsort(level, kind="stable")
+    order = np.argsort(level.astype(np.uint16) if edges.size < 1 << 16 else level, kind="stable")  # short keys are not compared
     members, outcomes = rows.membership.take(order), rows.pick(order)
     starts = np.searchsorted(level[order], np.arange(edges.size + 2))
     limit = chance_limit(members.groups * (edges.size + 1))
