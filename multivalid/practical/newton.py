@@ -21,14 +21,12 @@ LONGEST = 30.0  # units of the link
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model at its optimum, with η and w·V of the rows, the ridge used, and the sums that led there: Σ feature·V and the curvature."""
+    """A model at its optimum, with η and w·V of the rows and the ridge used."""
 
     model: Model
     eta: Array
     identification: Array
     ridge: float
-    gradient: Array
-    hessian: Array
 
 
 def fit(
@@ -46,8 +44,7 @@ def fit(
         direction = search.direction()
         if search.finished(tolerance) or not search.advance(direction):
             break
-    assert search.hessian is not None
-    return Fitted(search.model, search.eta, search.identification, search.ridge, search.gradient.sum(axis=0), search.hessian)
+    return Fitted(search.model, search.eta, search.identification, search.ridge)
 
 
 class _Search:

@@ -40,7 +40,7 @@ def stages(rows: LinkRows, loss: Matching) -> list[Stage]:
     done = newton.fit(model, rows, loss, ridge, warm=large)
     found = [Stage("group shifts", done)]
     bent = done.model.with_bends(summed_shifts(done.model, sample))
-    if bent.bends.size and bend_statistic(bent, done, rows, loss) > BEND_LEVEL:
+    if bent.bends.size and bend_statistic(bent, rows, loss) > BEND_LEVEL:
         if large:
             bent = newton.fit(bent, sample, loss, done.ridge, tolerance=1 / 8).model
         done = newton.fit(bent, rows, loss, done.ridge, warm=True)
@@ -59,24 +59,19 @@ def summed_shifts(model: Model, rows: LinkRows) -> Array:
     )
 
 
-def bend_statistic(model: Model, fitted: Fitted, rows: LinkRows, loss: Matching) -> float:
-    """χ² of the bends of a model in which they are still zero, the other coefficients, fitted already, profiled out."""
-    bends = slice(*model.cuts[:2])
-    score, cross, count, buffer = np.zeros(model.bends.size), np.zeros((model.bends.size, model.vector.size)), 0, None
-    for part in rows.chunks():
-        eta, _, buffer = model.evaluate(rows.base[part], block(rows.membership, part), buffer)
-        score += buffer[bends] @ fitted.identification[part].astype(np.float32)
-        if part.start < newton.HESSIAN_ROWS:  # curvature needs fewer rows
-            cross += (buffer[bends] * loss.slope(eta, rows, part).astype(np.float32)) @ buffer.T
-            count = part.stop
-    cross *= len(rows) / count
-    own, others = cross[:, bends], np.delete(cross, bends, axis=1)
-    share = newton.solve(fitted.hessian, np.zeros(len(fitted.hessian)), others.T)
-    score -= share.T @ fitted.gradient
-    spread = own - others @ share
-    spread += np.diag(1e-3 * np.diag(spread) + 1e-12 * np.trace(fitted.hessian))
+def bend_statistic(model: Model, rows: LinkRows, loss: Matching) -> float:
+    """χ² of the bends of a model in which they are still zero, the other coefficients profiled out."""
+    _, identification, gradient = newton.sweep(model, rows, loss)
+    curvature, slope = newton.hessian(model, rows, loss)[0].sum(axis=0), gradient.sum(axis=0)
+    bend = np.zeros(slope.size, dtype=bool)
+    bend[model.cuts[0] : model.cuts[1]] = True
+    rest = curvature[np.ix_(~bend, ~bend)]
+    share = newton.solve(rest, np.zeros(len(rest)), curvature[np.ix_(~bend, bend)])
+    score = slope[bend] - share.T @ slope[~bend]
+    spread = curvature[np.ix_(bend, bend)] - curvature[np.ix_(bend, ~bend)] @ share
+    spread += np.diag(1e-3 * np.diag(spread) + 1e-12 * np.trace(curvature))
     # Weights say how much a row counts, not how often it was seen: its V varies by the square of its weight.
-    noise = max(np.sum(fitted.identification**2) / max(fitted.hessian[0, 0], 1e-300), 1e-100)
+    noise = max(np.sum(identification**2) / max(curvature[0, 0], 1e-300), 1e-100)
     return float(score @ newton.solve(spread, np.zeros(len(score)), score) / noise)
 
 
