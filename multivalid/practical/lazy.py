@@ -22,7 +22,7 @@ from multivalid.groups.engine import balanced
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame
 from multivalid.practical import fit as practical
-from multivalid.practical.link import EDGE, LARGEST, Link
+from multivalid.practical.link import EDGE, LARGEST, SNAP, Link
 from multivalid.practical.model import Model
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.practical.shifts import ShiftRound
@@ -82,13 +82,14 @@ def predicting_link(frame: Frame, groups: FittedGroups, predictor: LinkPredictor
     staged = staged.with_columns(start(predictor.model, column(_BASE), flags[1:]).alias(_ETA))
     for made in predictor.rounds:
         staged = staged.with_columns(shifted(made, column(_ETA), flags).alias(_ETA))
-    return staged.select(*names, inverse(predictor.link, column(_ETA)).alias(output))
+    return staged.select(*names, final(predictor.link, column(_ETA)).alias(output))
 
 
 def forward(link: Link, values: Any) -> Any:
     """`Link.forward` as an expression."""
     if link.kind == "logit":
-        inside = choose(values < EDGE, EDGE, choose(values > 1 - EDGE, 1 - EDGE, values))
+        share = (values - link.center) / link.scale
+        inside = choose(share < EDGE, EDGE, choose(share > 1 - EDGE, 1 - EDGE, share))
         return inside.log() - (inside * -1.0 + 1.0).log()
     if link.kind == "log":
         least = EDGE * link.scale
@@ -96,11 +97,15 @@ def forward(link: Link, values: Any) -> Any:
     return (values - link.center) / link.scale
 
 
-def inverse(link: Link, values: Any) -> Any:
-    """`Link.inverse` as an expression."""
+def final(link: Link, values: Any) -> Any:
+    """`Link.final` as an expression."""
     if link.kind == "logit":
         inside = choose(values < -LARGEST, -LARGEST, choose(values > LARGEST, LARGEST, values))
-        return ((inside * -1.0).exp() + 1.0) ** -1.0
+        predictions = ((inside * -1.0).exp() + 1.0) ** -1.0 * link.scale + link.center
+        lo, hi = link.ends
+        near = SNAP * (hi - lo)
+        cut = choose(predictions <= lo + near, lo, choose(predictions >= hi - near, hi, predictions))
+        return cut if link.stretched else predictions
     if link.kind == "log":
         return choose(values > LARGEST, LARGEST, values).exp() * link.scale
     return values * link.scale + link.center

@@ -64,13 +64,19 @@ class Link:
         """
         return self._cut(self.inverse(values), SNAP)
 
+    @property
+    def ends(self) -> Interval:
+        """The range of the predictions, for log-odds."""
+        width = self.scale / (1 + 2 * STRETCH) if self.stretched else self.scale
+        lo = self.center + (self.scale - width) / 2
+        return Interval(lo, lo + width)
+
     def _cut(self, predictions: Array, snap: float) -> Array:
         if not self.stretched:
             return predictions
-        width = self.scale / (1 + 2 * STRETCH)
-        lo = self.center + STRETCH * width
-        hi = lo + width
-        return np.where(predictions <= lo + snap * width, lo, np.where(predictions >= hi - snap * width, hi, predictions))
+        lo, hi = self.ends
+        near = snap * (hi - lo)
+        return np.where(predictions <= lo + near, lo, np.where(predictions >= hi - near, hi, predictions))
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

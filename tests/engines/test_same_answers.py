@@ -91,14 +91,26 @@ def test_theorem_mode(engine: Enter) -> None:
     assert found.certificate.error == pytest.approx(expected.certificate.error, rel=1e-12)
 
 
-def test_practical_mode(engine: Enter) -> None:
+@pytest.mark.parametrize(
+    ("link", "stretched", "prop", "unit"),
+    [("identity", False, "quantile:0.9", 1.0), ("logit", True, "quantile:0.9", 1 / 50), ("logit", False, "event:10:40", 1.0)],
+    ids=["own units", "labels on the ends of their range", "probabilities"],
+)
+def test_practical_mode(engine: Enter, link: str, stretched: bool, prop: str, unit: float) -> None:
     """The fit sees the same rows; predictions differ in the digits that float32 features cost in memory."""
     frame = rows()
-    expected = mv.multicalibrate("y", "p", groups=GROUPS, data=frame, property="quantile:0.9", holdout="held")
-    data = engine(frame)
-    found = mv.multicalibrate("y", "p", groups=GROUPS, data=data, property="quantile:0.9", holdout="held")
+    frame["y"], frame["p"] = unit * frame["y"], unit * frame["p"]
+    if prop.startswith("event"):
+        frame["p"] /= 64
+    if stretched:
+        frame["y"], frame["p"] = np.minimum(frame["y"], 1.0), np.minimum(frame["p"], 1.0)
+    options: dict[str, Any] = {"groups": GROUPS, "property": prop, "holdout": "held"}
+    expected, data = mv.multicalibrate("y", "p", data=frame, **options), engine(frame)
+    assert (expected.predictor.link.kind, expected.predictor.link.stretched) == (link, stretched)
+    found = mv.multicalibrate("y", "p", data=data, **options)
     ours = collected(found.predict("p", data=data, output="better")).sort_values(KEY)["better"]
     theirs = expected.predict("p", data=frame, output="better").sort_values(KEY)["better"]
+    assert not np.array_equal(theirs, frame.sort_values(KEY)["p"])
     np.testing.assert_allclose(ours.to_numpy(), theirs.to_numpy(), rtol=1e-5)
     assert found.certificate.error == pytest.approx(expected.certificate.error, rel=1e-6)
 
