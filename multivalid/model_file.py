@@ -10,7 +10,7 @@ from multivalid.groups.family import FittedGroups
 from multivalid.properties.pairs import Pair
 from multivalid.properties.parse import Target, parse_any, spec_of
 
-VERSION = 1
+VERSION = 2  # 2: the practical model has twists
 FIELDS = {"kind", "version", "property", "groups", "predictor", "certificate"}
 P = TypeVar("P")
 

@@ -182,7 +182,7 @@ class TestReading:
     @pytest.mark.parametrize(
         ("path", "value", "message"),
         [
-            (("version",), 2, "version 2; this release reads version 1"),
+            (("version",), 1, "version 1; this release reads version 2"),
             (("version",), True, "version"),
             (("kind",), "other", "is a 'other', not a"),
             (("property",), 3, "property must be text"),

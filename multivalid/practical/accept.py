@@ -14,7 +14,7 @@ from multivalid.properties.base import Array
 NEEDED_FOR_ANY = 2.0  # t of the held-out gain over the input below which the input is returned
 NEEDED_FOR_MORE = 0.0  # t of the held-out gain over the last accepted stage
 
-ORDER = ("group shifts", "bend", "products", "patches")
+ORDER = ("group shifts", "bend", "twist", "products", "patches")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from dataclasses import replace
 from typing import Any
@@ -29,7 +30,7 @@ from multivalid.practical.shifts import ShiftRound
 from multivalid.properties import Property
 
 SAMPLE = 1_000_000  # rows that come to the driver; all of them where there are no more
-_ETA, _BASE = "__mv_eta", "__mv_base"
+_ETA, _BASE, _PULL = "__mv_eta", "__mv_base", "__mv_pull"
 
 
 def fit_lazy(
@@ -79,7 +80,8 @@ def predicting_link(frame: Frame, groups: FittedGroups, predictor: LinkPredictor
     names = [name for name in frame.collect_schema().names() if name != output]
     flags = groups.expressions(frame.collect_schema())
     staged = frame.with_columns(forward(predictor.link, column(PREDICTION)).alias(_BASE))
-    staged = staged.with_columns(start(predictor.model, column(_BASE), flags[1:]).alias(_ETA))
+    staged = staged.with_columns(pull(predictor.model, flags[1:]).alias(_PULL))  # once: the start uses it many times
+    staged = staged.with_columns(start(predictor.model, column(_BASE), column(_PULL), flags[1:]).alias(_ETA))
     for made in predictor.rounds:
         staged = staged.with_columns(shifted(made, column(_ETA), flags).alias(_ETA))
     return staged.select(*names, final(predictor.link, column(_ETA)).alias(output))
@@ -111,15 +113,21 @@ def final(link: Link, values: Any) -> Any:
     return values * link.scale + link.center
 
 
-def start(model: Model, base: Any, flags: list[Any]) -> Any:
+def pull(model: Model, flags: list[Any]) -> Any:
+    """The summed shifts of the groups as an expression."""
+    shifts = [choose(flag, float(shift), 0.0) for flag, shift in zip(flags, model.shifts, strict=True)]
+    return balanced(shifts, operator.add) if shifts else column(_BASE) * 0.0
+
+
+def start(model: Model, base: Any, index: Any, flags: list[Any]) -> Any:
     """`Model.evaluate` as an expression; float64 throughout, where rows in memory use float32 features."""
     standard = (base - model.center) / model.scale
-    terms = [base, standard * float(model.curve[1]) + float(model.curve[0])]
-    terms += [hinge(standard, float(k)) * float(c) for k, c in zip(model.knots, model.curve[2:], strict=True)]
-    pulls = [choose(flag, float(shift), 0.0) for flag, shift in zip(flags, model.shifts, strict=True)]
-    if pulls:
-        index = balanced(pulls, operator.add)
-        terms += [index, *(hinge(index, float(k)) * float(b) for k, b in zip(model.bend_knots, model.bends, strict=True))]
+    along = [standard, *(hinge(standard, float(knot)) for knot in model.knots)]
+    pulls = [index, *(hinge(index, float(knot)) for knot in model.bend_knots)]
+    terms = [base + float(model.curve[0]), *(part * float(c) for part, c in zip(along, model.curve[1:], strict=True))]
+    terms += [part * float(c) for part, c in zip(pulls, [1.0, *model.bends], strict=True)]
+    if model.twists.size:
+        terms += [u * b * float(c) for (u, b), c in zip(itertools.product(pulls, along), model.twists, strict=True)]
     for (i, j), amount in zip(model.pairs.T, model.products, strict=True):
         if j < model.shifts.size:
             terms.append(choose(flags[i] & flags[j], float(amount), 0.0))

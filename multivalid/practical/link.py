@@ -67,8 +67,10 @@ class Link:
     @property
     def ends(self) -> Interval:
         """The range of the predictions, for log-odds."""
-        width = self.scale / (1 + 2 * STRETCH) if self.stretched else self.scale
-        lo = self.center + (self.scale - width) / 2
+        if not self.stretched:
+            return Interval(self.center, self.center + self.scale)
+        width = self.scale / (1 + 2 * STRETCH)
+        lo = self.center + STRETCH * width
         return Interval(lo, lo + width)
 
     def _cut(self, predictions: Array, snap: float) -> Array:

@@ -1,4 +1,4 @@
-"""The start: η = base + curve(base) + h(Σ shifts of the groups) + Σ products of two features, all on the link scale."""
+"""The start: η = base + curve(base) + h(u) + t(u, base) + Σ products of two features, all on the link scale; u sums the groups' shifts."""
 
 from __future__ import annotations
 
@@ -43,6 +43,8 @@ class Model:
         One per group.
     pairs, products
         Products of two features, by index (groups first, then the base), and their coefficients.
+    twists
+        Of t: every product of u or a hinge of u with the base or a hinge of the base; u first, and for each the base first.
     """
 
     center: float
@@ -54,6 +56,7 @@ class Model:
     bends: Array = field(default_factory=_none)
     pairs: NDArray[np.intp] = field(default_factory=_no_pairs)
     products: Array = field(default_factory=_none)
+    twists: Array = field(default_factory=_none)
 
     @classmethod
     def new(cls, base: Array, groups: int, knots: int = 4) -> Model:
@@ -65,22 +68,24 @@ class Model:
     @cached_property
     def vector(self) -> Array:
         """All coefficients in one row."""
-        return np.concatenate([self.curve, self.bends, self.shifts, self.products])
+        return np.concatenate([self.curve, self.bends, self.shifts, self.products, self.twists])
 
     @cached_property
     def cuts(self) -> list[int]:
-        """Where curve, bends, shifts and products end in `vector`."""
-        return [int(v) for v in np.cumsum([self.curve.size, self.bends.size, self.shifts.size, self.products.size])]
+        """Where curve, bends, shifts, products and twists end in `vector`."""
+        parts = (self.curve, self.bends, self.shifts, self.products, self.twists)
+        return [int(v) for v in np.cumsum([part.size for part in parts])]
 
     def moved(self, step: Array) -> Model:
         """The model with `step` added to its coefficients."""
-        curve, bends, shifts, products = np.split(step, self.cuts[:3])
+        curve, bends, shifts, products, twists = np.split(step, self.cuts[:4])
         return replace(
             self,
             curve=self.curve + curve,
             bends=self.bends + bends,
             shifts=self.shifts + shifts,
             products=self.products + products,
+            twists=self.twists + twists,
         )
 
     @property
@@ -93,6 +98,10 @@ class Model:
         at = np.unique(np.quantile(index, (np.arange(knots) + 1) / (knots + 1)))
         return replace(self, bend_knots=at, bends=np.zeros(at.size))
 
+    def with_twists(self) -> Model:
+        """The same model with room for groups to matter more or less along the base."""
+        return replace(self, twists=np.zeros((1 + self.bends.size) * (1 + self.knots.size)))
+
     def with_products(self, pairs: NDArray[np.intp]) -> Model:
         """The same model with more products, coefficients zero."""
         return replace(
@@ -101,7 +110,7 @@ class Model:
 
     def evaluate(self, base: Array, groups: NDArray[np.uint8], buffer: Single | None = None) -> tuple[Array, Single, Single]:
         """η, the summed shifts u, and the features (coefficients × rows) of one chunk; `buffer` is reused for the features."""
-        curve, bend, shift, total = self.cuts
+        curve, bend, shift, product, total = self.cuts
         features = buffer if buffer is not None and buffer.shape == (total, base.size) else np.empty((total, base.size), np.float32)
         standard = np.clip((base - self.center) / self.scale, -FARTHEST, FARTHEST).astype(np.float32)
         features[0], features[1] = 1.0, standard
@@ -109,16 +118,24 @@ class Model:
         features[bend:shift] = groups
         index = self.shifts.astype(np.float32) @ features[bend:shift]
         _hinges(index, self.bend_knots, features[curve:bend])
-        for row, (i, j) in zip(features[shift:], self.pairs.T, strict=True):
+        for row, (i, j) in zip(features[shift:product], self.pairs.T, strict=True):
             np.multiply(features[bend + i], features[bend + j] if j < self.shifts.size else standard, out=row)
+        if self.twists.size:
+            rows = features[product:].reshape(1 + self.bends.size, 1 + self.knots.size, -1)
+            np.multiply(index, features[1:curve], out=rows[0])
+            np.multiply(features[curve:bend, None], features[1:curve], out=rows[1:])
         return base + self.vector.astype(np.float32) @ features, index, features
 
     def chain(self, index: Single, features: Single) -> Single:
-        """Turn the group rows of the features into ∂η/∂shifts, in place: times the slope of h."""
-        if self.bends.size:
-            slope = np.concatenate([[1.0], 1 + np.cumsum(self.bends)]).astype(np.float32)
-            curve_and_bends, shift = self.cuts[1], self.cuts[2]
-            features[curve_and_bends:shift] *= slope[np.searchsorted(self.bend_knots, index)]
+        """Turn the group rows of the features into ∂η/∂shifts, in place: times the slope of h and t in u."""
+        if self.bends.size or self.twists.size:
+            curve, bend, shift = self.cuts[:3]
+            piece = np.searchsorted(self.bend_knots, index)
+            slope = np.concatenate([[1.0], 1 + np.cumsum(self.bends)]).astype(np.float32)[piece]
+            if self.twists.size:
+                along = np.cumsum(self.twists.reshape(1 + self.bends.size, -1), axis=0).astype(np.float32)
+                slope += np.einsum("rb,br->r", along[piece], features[1:curve])
+            features[bend:shift] *= slope
         return features
 
     def predict(self, base: Array, membership: Membership) -> Array:
@@ -147,13 +164,14 @@ class Model:
             and vectors["bends"].size == vectors["bend_knots"].size
             and vectors["shifts"].size == groups
             and vectors["products"].size == pairs.shape[1]
+            and vectors["twists"].size in (0, (1 + vectors["bends"].size) * (1 + vectors["knots"].size))
         )
         if not sizes or scale <= 0:
             raise ModelFileError("model: the numbers of coefficients, knots, groups and products do not fit together.")
         return cls(float(center), float(scale), pairs=pairs, **vectors)
 
 
-_VECTORS = ("knots", "curve", "shifts", "bend_knots", "bends", "products")
+_VECTORS = ("knots", "curve", "shifts", "bend_knots", "bends", "products", "twists")
 
 
 def _hinges(values: Single, knots: Array, out: Single) -> None:

@@ -1,7 +1,8 @@
-"""Stage 0: one convex fit of group shifts; then a bend of their sum if a test asks for it, then products that screening finds."""
+"""Stage 0: one convex fit of group shifts; then a bend of their sum and its twist along the base if tests ask for them, then products."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -16,7 +17,6 @@ from multivalid.properties.base import Array
 
 SUBSAMPLE = 20_000  # the first steps on large data use this many rows
 MOST_PRODUCTS = 32
-BEND_LEVEL = 50.0  # χ² with eight degrees of freedom: far beyond chance, since a bend multiplies the work
 SCREEN_VARIANCE_ROWS = 30_000
 PRIOR_ROWS = 25.0  # a product of two features must rest on more rows than this to stand out
 
@@ -39,12 +39,13 @@ def stages(rows: LinkRows, loss: Matching) -> list[Stage]:
         model, ridge = rough.model, rough.ridge
     done = newton.fit(model, rows, loss, ridge, warm=large)
     found = [Stage("group shifts", done)]
-    bent = done.model.with_bends(summed_shifts(done.model, sample))
-    if bent.bends.size and bend_statistic(bent, rows, loss) > BEND_LEVEL:
-        if large:
-            bent = newton.fit(bent, sample, loss, done.ridge, tolerance=1 / 8).model
-        done = newton.fit(bent, rows, loss, done.ridge, warm=True)
-        found.append(Stage("bend", done))
+    for name, richer in (("bend", with_bends), ("twist", with_twists)):
+        more, added = richer(done.model, sample)
+        if added.stop > added.start and statistic(more, added, rows, loss) > beyond_chance(added.stop - added.start):
+            if large:
+                more = newton.fit(more, sample, loss, done.ridge, tolerance=1 / 8).model
+            done = newton.fit(more, rows, loss, done.ridge, warm=True)
+            found.append(Stage(name, done))
     pairs = screen(done.model, rows, done.identification)
     if pairs.shape[1]:
         done = newton.fit(done.model.with_products(pairs), rows, loss, done.ridge, warm=True)
@@ -59,16 +60,36 @@ def summed_shifts(model: Model, rows: LinkRows) -> Array:
     )
 
 
-def bend_statistic(model: Model, rows: LinkRows, loss: Matching) -> float:
-    """χ² of the bends of a model in which they are still zero, the other coefficients profiled out."""
+Richer = Callable[[Model, LinkRows], tuple[Model, slice]]
+
+
+def with_bends(model: Model, rows: LinkRows) -> tuple[Model, slice]:
+    """Room to bend the summed shifts, and where its coefficients stand."""
+    bent = model.with_bends(summed_shifts(model, rows))
+    return bent, slice(*bent.cuts[:2])
+
+
+def with_twists(model: Model, rows: LinkRows) -> tuple[Model, slice]:
+    """Room for the summed shifts to matter more or less along the base, and where its coefficients stand."""
+    twisted = model.with_twists()
+    return twisted, slice(*twisted.cuts[3:])
+
+
+def beyond_chance(count: int) -> float:
+    """χ² with `count` degrees of freedom that is far beyond chance: ten standard deviations, since more coefficients are more work."""
+    return count + 10 * float(np.sqrt(2 * count))
+
+
+def statistic(model: Model, added: slice, rows: LinkRows, loss: Matching) -> float:
+    """χ² of the added coefficients, which are still zero, the others profiled out."""
     _, identification, gradient = newton.sweep(model, rows, loss)
     curvature, slope = newton.hessian(model, rows, loss)[0].sum(axis=0), gradient.sum(axis=0)
-    bend = np.zeros(slope.size, dtype=bool)
-    bend[model.cuts[0] : model.cuts[1]] = True
-    rest = curvature[np.ix_(~bend, ~bend)]
-    share = newton.solve(rest, np.zeros(len(rest)), curvature[np.ix_(~bend, bend)])
-    score = slope[bend] - share.T @ slope[~bend]
-    spread = curvature[np.ix_(bend, bend)] - curvature[np.ix_(bend, ~bend)] @ share
+    new = np.zeros(slope.size, dtype=bool)
+    new[added] = True
+    rest = curvature[np.ix_(~new, ~new)]
+    share = newton.solve(rest, np.zeros(len(rest)), curvature[np.ix_(~new, new)])
+    score = slope[new] - share.T @ slope[~new]
+    spread = curvature[np.ix_(new, new)] - curvature[np.ix_(new, ~new)] @ share
     spread += np.diag(1e-3 * np.diag(spread) + 1e-12 * np.trace(curvature))
     # Weights say how much a row counts, not how often it was seen: its V varies by the square of its weight.
     noise = max(np.sum(identification**2) / max(curvature[0, 0], 1e-300), 1e-100)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -17,6 +18,8 @@ from multivalid.atoms.holdout import drawn
 from multivalid.atoms.summary import checked
 from multivalid.errors import InputError
 from multivalid.groups import remote
+from multivalid.practical.model import Model
+from multivalid.practical.shifts import ShiftRound
 from tests.engines.conftest import collected, rows
 
 Enter = Callable[[pd.DataFrame], Any]
@@ -113,6 +116,23 @@ def test_practical_mode(engine: Enter, link: str, stretched: bool, prop: str, un
     assert not np.array_equal(theirs, frame.sort_values(KEY)["p"])
     np.testing.assert_allclose(ours.to_numpy(), theirs.to_numpy(), rtol=1e-5)
     assert found.certificate.error == pytest.approx(expected.certificate.error, rel=1e-6)
+
+
+def test_every_part_of_a_practical_model(lazy_engine: Enter) -> None:
+    """Curve, bends, products, twists and shifts as expressions are what they are in memory."""
+    frame, rng = rows(), np.random.default_rng(3)
+    made = mv.multicalibrate("y", "p", groups=GROUPS, data=frame, property="quantile:0.9")
+    groups, base = len(made.groups) - 1, made.predictor.link.forward(frame["p"].to_numpy())
+    model = Model.new(base, groups)
+    model = model.moved(rng.normal(0, 0.5, model.vector.size)).with_bends(rng.normal(0, 1, 200))
+    model = model.with_products(np.array([[0, 1, 2], [2, 4, groups]])).with_twists()
+    model = model.moved(rng.normal(0, 0.1, model.vector.size))
+    shifts = [ShiftRound(np.array([-0.5, 0.4]), [(0, 0, 0.2), (3, 2, -0.3), (3, 0, 0.1)])]
+    made.predictor = replace(made.predictor, model=model, rounds=shifts)
+    data = lazy_engine(frame)
+    ours = collected(made.predict("p", data=data, output="better")).sort_values(KEY)["better"]
+    theirs = made.predict("p", data=frame, output="better").sort_values(KEY)["better"]
+    np.testing.assert_allclose(ours.to_numpy(), theirs.to_numpy(), rtol=1e-4)
 
 
 class TestSlowEngines:

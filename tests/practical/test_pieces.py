@@ -35,7 +35,7 @@ def rich_model(d: dict[str, np.ndarray]) -> Model:
     rng = np.random.default_rng(5)
     model = Model.new(LOGIT.forward(d["base"]), d["groups"].shape[1])
     model = model.moved(rng.normal(0, 0.5, model.vector.size)).with_bends(rng.normal(0, 1, 500))
-    model = model.with_products(np.array([[0, 1, 2], [2, 4, 4]]))
+    model = model.with_products(np.array([[0, 1, 2], [2, 4, 4]])).with_twists()
     return model.moved(rng.normal(0, 0.3, model.vector.size))
 
 
@@ -57,7 +57,7 @@ def test_the_features_are_derivatives() -> None:
         step[k] = 1e-6
         rise = naive.eta(model.moved(step), base, d["groups"]) - naive.eta(model.moved(-step), base, d["groups"])
         far = np.abs(index[None] - model.bend_knots[:, None]).min(axis=0) > 1e-4  # away from kinks
-        np.testing.assert_allclose(found[k][far], rise[far] / 2e-6, atol=1e-4)
+        np.testing.assert_allclose(found[k][far], rise[far] / 2e-6, atol=1e-4, rtol=1e-5)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -216,22 +216,43 @@ def test_far_away_predictions_stay_finite() -> None:
     ).all()
 
 
+def odds(
+    truth: np.ndarray, base: np.ndarray, member: np.ndarray, weights: np.ndarray, rng: np.random.Generator
+) -> tuple[LinkRows, Matching]:
+    """Events with these log-odds, and the loss that fits them."""
+    labels = (rng.random(truth.size) < 1 / (1 + np.exp(-truth))).astype(float)
+    link = choose_link(mv.Mean(), labels, np.full(truth.size, 0.5))
+    return LinkRows(labels, weights / weights.mean(), base, Membership.from_dense(member)), Matching(mv.Mean(), link)
+
+
+@pytest.mark.parametrize("richer", [start.with_bends, start.with_twists], ids=["bends", "twists"])
 @pytest.mark.parametrize("spread", [0.0, 1.5], ids=["no weights", "uneven weights"])
-def test_a_bend_is_not_asked_for_by_chance(spread: float) -> None:
-    """Where nothing is bent the statistic is about χ² with at most eight degrees of freedom, however uneven the weights."""
-    found = []
+def test_nothing_richer_is_asked_for_by_chance(spread: float, richer: start.Richer) -> None:
+    """Where groups only shift, the statistic is about χ² with as many degrees of freedom as coefficients, however uneven the weights."""
+    found, count = [], 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
         rows = 1500
         base, weights = rng.normal(0, 1, rows), np.exp(spread * rng.normal(size=rows))
         member = rng.random((rows, 5)) < 0.4
-        truth = 1 / (1 + np.exp(-(base + member @ [0.5, -0.5, 0.3, 0.0, 0.2])))
-        labels = (rng.random(rows) < truth).astype(float)
-        link = choose_link(mv.Mean(), labels, truth)
-        inner = LinkRows(labels, weights / weights.mean(), base, Membership.from_dense(member))
-        loss = Matching(mv.Mean(), link)
+        inner, loss = odds(base + member @ [0.5, -0.5, 0.3, 0.0, 0.2], base, member, weights, rng)
         done = newton.fit(Model.new(inner.base, 5), inner, loss)
-        bent = done.model.with_bends(start.summed_shifts(done.model, inner))
-        found.append(start.bend_statistic(bent, inner, loss))
-    assert np.mean(found) < 12
-    assert np.mean(np.array(found) > start.BEND_LEVEL) == 0
+        more, added = richer(done.model, inner)
+        count = added.stop - added.start
+        found.append(start.statistic(more, added, inner, loss))
+    assert np.mean(found) < 1.5 * count
+    assert max(found) < start.beyond_chance(count)
+
+
+def test_groups_that_matter_more_along_the_base_are_found() -> None:
+    """The effect of the groups grows with the base: shifts alone cannot say so, twists can, and no bend is asked for."""
+    rng = np.random.default_rng(0)
+    rows = 20_000
+    base, member = rng.normal(0, 1, rows), rng.random((rows, 6)) < 0.4
+    pull = member @ np.array([0.8, -0.7, 0.5, -0.4, 0.3, 0.6])
+    truth = base + pull * (1 + 0.6 * np.maximum(base, -1.0))
+    inner, loss = odds(truth, base, member, np.ones(rows), rng)
+    names = {stage.name: stage.fitted for stage in start.stages(inner, loss)}
+    assert "twist" in names
+    error = {name: float(np.mean((fitted.eta - truth) ** 2)) for name, fitted in names.items()}
+    assert error["twist"] < 0.1 * error["group shifts"]

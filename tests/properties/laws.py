@@ -193,6 +193,7 @@ def scalar_is_vector(case: Case) -> None:
         whole = verb(g, y)
         assert whole.dtype == np.float64
         one_by_one = np.array([float(verb(float(a), float(b))) for a, b in zip(g, y, strict=True)])
-        np.testing.assert_array_equal(whole, one_by_one)
-        np.testing.assert_array_equal(verb(g[:, None], y[None, :]).diagonal(), whole)
+        # Powers of many numbers at once may be rounded otherwise than one by one: on processors with wide registers they are.
+        np.testing.assert_array_max_ulp(one_by_one, whole, maxulp=4)
+        np.testing.assert_array_max_ulp(verb(g[:, None], y[None, :]).diagonal(), whole, maxulp=4)
         np.testing.assert_array_equal(verb(list(g), list(y)), whole)

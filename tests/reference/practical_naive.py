@@ -18,13 +18,16 @@ def dense_features(model: Any, base: np.ndarray, groups: np.ndarray) -> tuple[np
     columns += list(groups.T.astype(float))
     every = np.column_stack([groups, z])
     columns += [every[:, i] * every[:, j] for i, j in model.pairs.T]
+    if model.twists.size:
+        pulls = [index, *(np.maximum(index - knot, 0) for knot in model.bend_knots)]
+        columns += [pull * along for pull in pulls for along in (z, *(np.maximum(z - knot, 0) for knot in model.knots))]
     return np.column_stack(columns), index
 
 
 def eta(model: Any, base: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """base + Σ coefficient·feature."""
     features, _ = dense_features(model, base, groups)
-    return base + features @ np.concatenate([model.curve, model.bends, model.shifts, model.products])
+    return base + features @ np.concatenate([model.curve, model.bends, model.shifts, model.products, model.twists])
 
 
 def log_loss_fit(model: Any, base: np.ndarray, groups: np.ndarray, y: np.ndarray, w: np.ndarray, ridge: float) -> np.ndarray:
