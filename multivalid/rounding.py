@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Codes = NDArray[np.uint8]
 Units = NDArray[np.int32]
-CHUNK = 1 << 15  # values at a time: few enough to stay in cache through every step
+CHUNK = 1 << 16  # values at a time: few enough to stay in cache through every step
 DIGITS = 23  # binary digits of a position inside its interval; the eight above are the index
 UNIT = 1 << DIGITS
 MOST = 254  # boundaries: an index is a byte
@@ -65,6 +65,6 @@ class EvenBoundaries:
         np.bitwise_and(units, UNIT - 2, out=left)
         np.right_shift(units, DIGITS, out=units)
         np.copyto(out, units, casting="unsafe")
-        if not left.all():
+        if left.min() == 0:
             doubtful = np.flatnonzero(left == 0)
             out[doubtful] = np.searchsorted(self.boundaries, values[doubtful], side="left")

@@ -1,4 +1,8 @@
-"""Replaying patches on rows, 64 at a time: a patch is a handful of word operations on bit masks of the levels."""
+"""Replaying patches on rows, 64 at a time: a patch is three word operations on bit masks of the levels.
+
+A mask says which rows are *away* from its level. Then a move works in place: with s and t the masks of source and target and g the
+group, `t ^= s; s |= g; t ^= s` sends the group's rows away from s, and brings to t exactly those that left s.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
 from multivalid.properties.base import Array
 
-BLOCK = 1 << 19  # rows at a time: enough for calls to cost little, few enough for the masks of all levels to stay in cache
+BLOCK = 3 << 18  # rows at a time: enough for calls to cost little, few enough for the masks of all levels to stay in cache
 CHUNK = 1 << 15  # rows at a time where levels become values
 MANY = 1 << 14  # rows from which on values are looked up two at a time
 Words = NDArray[np.uint64]
@@ -33,21 +37,21 @@ def replay(patches: Sequence[Patch], level: NDArray[np.intp], levels: int, membe
     out = np.empty(level.size, dtype=np.intp)
     room = _room(levels, membership)
     for rows, groups in _blocks(membership):
-        masks = _masks(level[rows], room[:, : groups.shape[1]])
-        _apply(patches, masks, groups)
-        out[rows] = _levels(masks, out[rows].size)
+        away = _masks(level[rows], room[:, : groups.shape[1]])
+        _apply(patches, away, groups)
+        out[rows] = _levels(away, out[rows].size)
     return out
 
 
 def predict(patches: Sequence[Patch], predictions: Array, grid: Grid, membership: Membership) -> Array:
     """Predictions rounded to the grid, after all patches."""
-    out = np.empty(predictions.size)
+    out, start = np.empty(predictions.size), grid.codes(predictions)
     room = _room(len(grid), membership)
     pairs = _pairs(grid.points) if predictions.size >= MANY and len(grid) <= 256 else None
     for rows, groups in _blocks(membership):
-        masks = _masks(grid.codes(predictions[rows]), room[:, : groups.shape[1]])
-        _apply(patches, masks, groups)
-        level, values = _levels(masks, out[rows].size), out[rows]
+        away = _masks(start[rows], room[:, : groups.shape[1]])
+        _apply(patches, away, groups)
+        level, values = _levels(away, out[rows].size), out[rows]
         even = 0 if pairs is None else level.size // 2 * 2
         if pairs is not None:
             _look_up(pairs, level[:even].view(np.uint16), values[:even].view(np.complex128))
@@ -63,17 +67,16 @@ def _blocks(membership: Membership) -> Iterator[tuple[slice, Words]]:
         yield slice(start, stop), words[:, start // 64 : (stop + 63) // 64]
 
 
-def _apply(patches: Sequence[Patch], masks: Words, groups: Words) -> None:
-    moving = np.empty(masks.shape[1], dtype=np.uint64)
-    at, member = list(masks), list(groups)  # indexing lists is several times faster than indexing arrays
-    both, differ, either = np.bitwise_and, np.bitwise_xor, np.bitwise_or
+def _apply(patches: Sequence[Patch], away: Words, groups: Words) -> None:
+    at, member = list(away), list(groups)  # indexing lists is several times faster than indexing arrays
+    differ, either = np.bitwise_xor, np.bitwise_or
     for group, source, target in patches:
         if source == target:
             continue
         here, there = at[source], at[target]
-        both(here, member[group], moving)
-        differ(here, moving, here)
-        either(there, moving, there)
+        differ(there, here, there)
+        either(here, member[group], here)
+        differ(there, here, there)
 
 
 def _room(levels: int, membership: Membership) -> Words:
@@ -81,25 +84,25 @@ def _room(levels: int, membership: Membership) -> Words:
     return np.empty((levels, (min(BLOCK, membership.rows) + 63) // 64), dtype=np.uint64)
 
 
-def _masks(level: Levels, masks: Words) -> Words:
-    """One bit mask per level, decoded from the binary digits of the levels (log₂ as many passes as levels)."""
-    masks[0] = ~np.uint64(0)
-    for digit in range(_digits(masks.shape[0])):
-        bit = _packed(level & level.dtype.type(1 << digit), masks.shape[1])
-        lower, upper = _halves(masks, digit)
-        np.bitwise_and(lower, bit, out=upper)
-        lower ^= upper
-    return masks
+def _masks(level: Levels, away: Words) -> Words:
+    """One bit mask per level, made from the binary digits of the levels (log₂ as many passes as levels)."""
+    away[0] = 0
+    for digit in range(_digits(away.shape[0])):
+        bit = _packed(level & level.dtype.type(1 << digit), away.shape[1])
+        lower, upper = _halves(away, digit)
+        np.bitwise_or(lower, ~bit, out=upper)
+        lower |= bit
+    return away
 
 
-def _levels(masks: Words, rows: int) -> Levels:
+def _levels(away: Words, rows: int) -> Levels:
     """Level of each row, put together from its binary digits; the masks are used up."""
-    digits = _digits(masks.shape[0])
+    digits = _digits(away.shape[0])
     out: Levels = np.zeros(rows, dtype=np.uint8 if digits <= 8 else np.intp)
     for digit in reversed(range(digits)):
-        lower, upper = _halves(masks, digit)
-        bit = np.bitwise_or.reduce(upper, axis=0)
-        lower |= upper  # the top digit is read: fold it away
+        lower, upper = _halves(away, digit)
+        bit = ~np.bitwise_and.reduce(upper, axis=0)
+        lower &= upper  # the top digit is read: fold it away
         np.add(out, out, out=out)  # a shift of all digits; NumPy's shift of bytes is many times slower
         out |= np.unpackbits(bit.view(np.uint8), count=rows, bitorder="little")
     return out
