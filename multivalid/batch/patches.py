@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multivalid.batch.replay_loop import Replay, Words
 from multivalid.batch.state import Patch
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
 from multivalid.properties.base import Array
 
-BLOCK = 3 << 18  # rows at a time: enough for calls to cost little, few enough for the masks of all levels to stay in cache
+BLOCK = 1 << 19  # rows at a time: enough for calls to cost little, few enough for the masks of all levels to stay in cache
 CHUNK = 1 << 15  # rows at a time where levels become values
 MANY = 1 << 14  # rows from which on values are looked up two at a time
-Words = NDArray[np.uint64]
 Levels = NDArray[np.integer[Any]]
 
 
@@ -35,10 +35,10 @@ def replay(patches: Sequence[Patch], level: NDArray[np.intp], levels: int, membe
     array([0, 1, 1])
     """
     out = np.empty(level.size, dtype=np.intp)
-    room = _room(levels, membership)
+    room, move = _room(levels, membership), Replay(patches, levels, membership.groups)
     for rows, groups in _blocks(membership):
         away = _masks(level[rows], room[:, : groups.shape[1]])
-        _apply(patches, away, groups)
+        move(away, groups)
         out[rows] = _levels(away, out[rows].size)
     return out
 
@@ -46,11 +46,11 @@ def replay(patches: Sequence[Patch], level: NDArray[np.intp], levels: int, membe
 def predict(patches: Sequence[Patch], predictions: Array, grid: Grid, membership: Membership) -> Array:
     """Predictions rounded to the grid, after all patches."""
     out, start = np.empty(predictions.size), grid.codes(predictions)
-    room = _room(len(grid), membership)
+    room, move = _room(len(grid), membership), Replay(patches, len(grid), membership.groups)
     pairs = _pairs(grid.points) if predictions.size >= MANY and len(grid) <= 256 else None
     for rows, groups in _blocks(membership):
         away = _masks(start[rows], room[:, : groups.shape[1]])
-        _apply(patches, away, groups)
+        move(away, groups)
         level, values = _levels(away, out[rows].size), out[rows]
         even = 0 if pairs is None else level.size // 2 * 2
         if pairs is not None:
@@ -65,18 +65,6 @@ def _blocks(membership: Membership) -> Iterator[tuple[slice, Words]]:
     for start in range(0, membership.rows, BLOCK):
         stop = min(start + BLOCK, membership.rows)
         yield slice(start, stop), words[:, start // 64 : (stop + 63) // 64]
-
-
-def _apply(patches: Sequence[Patch], away: Words, groups: Words) -> None:
-    at, member = list(away), list(groups)  # indexing lists is several times faster than indexing arrays
-    differ, either = np.bitwise_xor, np.bitwise_or
-    for group, source, target in patches:
-        if source == target:
-            continue
-        here, there = at[source], at[target]
-        differ(there, here, there)
-        either(here, member[group], here)
-        differ(there, here, there)
 
 
 def _room(levels: int, membership: Membership) -> Words:

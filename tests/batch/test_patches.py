@@ -1,4 +1,4 @@
-"""Replaying patches: words of 64 rows give what boolean masks give, whatever the number of rows and levels."""
+"""Replaying patches: words of 64 rows give what boolean masks give, whatever the number of rows and levels, compiled or not."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ import numpy as np
 import pytest
 
 import multivalid as mv
+from multivalid.batch import replay_loop
 from multivalid.batch.patches import BLOCK, MANY, predict, replay
 from multivalid.batch.state import Patch
 
 GROUPS = 5
+
+
+@pytest.fixture(params=["compiled", "NumPy"])
+def loop(request, monkeypatch):
+    """Either loop, whichever the installation has."""
+    if request.param == "NumPy":
+        monkeypatch.setattr(replay_loop, "_compiled", lambda: None)
+    elif replay_loop._compiled() is None:
+        pytest.skip("no compiled loop: there was no C compiler when the package was installed")
 
 
 def by_masks(patches, level, membership):
@@ -28,6 +38,7 @@ def problem(rows, levels, seed=0):
     return members, patches, rng.beta(0.4, 1.7, rows)
 
 
+@pytest.mark.usefixtures("loop")
 @pytest.mark.parametrize("levels", [1, 2, 50, 255, 256, 257])
 @pytest.mark.parametrize("rows", [1, 63, 64, 65, MANY - 1, MANY, MANY + 1])
 def test_words_and_masks_agree(rows, levels):
@@ -39,9 +50,30 @@ def test_words_and_masks_agree(rows, levels):
     np.testing.assert_array_equal(predict(patches, predictions, grid, members), grid.points[final])
 
 
+@pytest.mark.usefixtures("loop")
 def test_more_than_one_block_and_an_odd_rest():
     rows = BLOCK + 12_345
     members, patches, predictions = problem(rows, 7)
     grid = mv.Grid([0.0, 0.01, 0.05, 0.2, 0.3, 0.7, 1.0])
     expected = grid.points[by_masks(patches, grid.round(predictions), members)]
     np.testing.assert_array_equal(predict(patches, predictions, grid, members), expected)
+
+
+@pytest.mark.parametrize("patch", [(5, 0, 0), (0, 7, 0), (0, 0, 7), (-1, 0, 0), (0, -1, 0)])
+@pytest.mark.usefixtures("loop")
+def test_a_patch_beyond_the_tables_is_refused(patch):
+    members, _, predictions = problem(100, 7)
+    with pytest.raises(IndexError):
+        replay([Patch(*patch)], mv.Grid.uniform(0, 1, 7).round(predictions), 7, members)
+
+
+def test_without_a_library_numpy_does_it(monkeypatch, tmp_path):
+    (tmp_path / "broken.so").write_text("not a library")
+    try:
+        for library in (tmp_path / "none.so", tmp_path / "broken.so"):
+            replay_loop._compiled.cache_clear()
+            monkeypatch.setattr(replay_loop, "LIBRARY", library)
+            assert replay_loop._compiled() is None
+            test_words_and_masks_agree(1000, 7)
+    finally:
+        replay_loop._compiled.cache_clear()
