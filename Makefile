@@ -13,7 +13,7 @@ help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
 
 # Reinstalled only when the requirements change; the package itself is installed in place.
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt hatch_build.py multivalid/batch/_replay.c
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; set it with make PYTHON=/path/to/python3 …"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
@@ -40,7 +40,7 @@ SPARK := .venv-spark
 SPARK_STAMP := $(SPARK)/.installed
 
 # Spark is large: it has an environment of its own, made on first use; Dask and Ibis, seldom used and slow to test, live there too.
-$(SPARK_STAMP): pyproject.toml constraints.txt
+$(SPARK_STAMP): pyproject.toml constraints.txt hatch_build.py multivalid/batch/_replay.c
 	$(PYTHON) -m venv $(SPARK)
 	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(BUILDERS)
 	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[test,spark,engines]'

@@ -124,12 +124,13 @@ class _Queue:
         self.blocked = np.zeros(state.mass.shape, dtype=bool)
         self.priority = np.empty(state.mass.shape)
         self.best = np.empty(len(state.grid))
-        self._update(slice(None))
+        self.all = list(range(len(state.grid)))
+        self._update(self.all)
 
-    def _update(self, levels: slice | list[int]) -> None:
-        cells = self.state.cells[levels]
+    def _update(self, levels: list[int]) -> None:
+        cells = self.state.cells.take(levels, axis=0)
         rows = self.rule.priority(cells[:, 1], cells[:, 2])
-        rows[self.blocked[levels]] = -1.0
+        np.putmask(rows, self.blocked.take(levels, axis=0), -1.0)
         self.priority[levels] = rows
         self.best[levels] = rows.max(axis=1)
 
@@ -152,7 +153,7 @@ class _Queue:
 
     def reset(self) -> bool:
         """After the table was made anew: is anything left to do?"""
-        self._update(slice(None))
+        self._update(self.all)
         return self.first()[0] >= 0 and not self.rule.satisfied(self.state.mass, self.state.identification)
 
 

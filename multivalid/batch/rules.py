@@ -42,7 +42,8 @@ class Rule(Protocol):
 
 def violation(mass: Array, identification: Array) -> Array:
     """p·v² of each cell, 0 where it is empty."""
-    return np.divide(identification * identification, mass, out=np.zeros(mass.shape), where=mass > 0)
+    # Where there is no mass there is no identification either: any divisor will do.
+    return np.asarray(identification * identification / (mass + (mass <= 0)))
 
 
 def nearest_minimum(values: Array, level: int, scale: float) -> int:
