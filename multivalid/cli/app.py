@@ -112,6 +112,7 @@ def backtest(
     es: Annotated[str, typer.Option("--es", help="Column with expected shortfall.")],
     tau: Annotated[float, typer.Option("--tau", help="Confidence level.")],
     groups: options.Groups = None,
+    weight: options.Weight = None,
     returns: Annotated[bool, typer.Option("--returns", help="Labels are returns, not losses.")] = False,
     lags: Annotated[int, typer.Option("--lags", help="Neighbours in time that may be related.", min=0)] = 0,
     json: options.Json = False,
@@ -121,7 +122,7 @@ def backtest(
 
     Example: multivalid backtest losses.csv --label loss --var var --es es --tau 0.975 --groups desk
     """
-    more.backtest(data, label, var, es, tau, groups, not returns, lags, json, memory)
+    more.backtest(data, label, var, es, tau, groups, weight, not returns, lags, json, memory)
 
 
 @app.command("scope")

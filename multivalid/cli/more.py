@@ -30,6 +30,7 @@ def backtest(
     es: str,
     tau: float,
     groups: list[str] | None,
+    weight: str | None,
     losses: bool,
     lags: int,
     json: bool,
@@ -38,8 +39,8 @@ def backtest(
     """Test value at risk and expected shortfall together."""
     function, items = needed("backtest"), [group_item(text) for text in groups or []]
     with store(memory) as files, show.busy("testing …", json):
-        table = files.open(data, numbers=[label, var, es]).to_arrow_table()
-        found = function(label, var, es, tau=tau, groups=items, data=table, losses=losses, lags=lags)
+        table = files.open(data, numbers=[label, var, es, *([weight] if weight else [])]).to_arrow_table()
+        found = function(label, var, es, tau=tau, groups=items, data=table, sample_weight=weight, losses=losses, lags=lags)
     typer.echo(as_json({"tau": tau, "groups": found.table}) if json else found.summary())
 
 

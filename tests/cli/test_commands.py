@@ -100,10 +100,11 @@ def test_scope(terminal: Terminal) -> None:
 
 @pytest.mark.skipif(not hasattr(mv, "backtest"), reason="this build has no backtest")
 def test_backtest(terminal: Terminal) -> None:
-    found = terminal.json(
-        "backtest", "losses.csv", "--label", "loss", "--var", "var", "--es", "es", "--tau", "0.975", "--groups", "desk"
-    )
+    words = ["backtest", "losses.csv", "--label", "loss", "--var", "var", "--es", "es", "--tau", "0.975", "--groups", "desk"]
+    found = terminal.json(*words)
     assert len(found["groups"]["name"]) == 3
+    weighted = terminal.json(*words, "--weight", "loss")  # positive, so it can serve as a weight
+    assert weighted["groups"]["p_value"] != found["groups"]["p_value"]
 
 
 @pytest.mark.skipif(not hasattr(mv, "OnlineMulticalibrator"), reason="this build has no online learner")
