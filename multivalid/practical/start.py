@@ -39,10 +39,11 @@ def stages(rows: LinkRows, loss: Matching) -> list[Stage]:
         model, ridge = rough.model, rough.ridge
     done = newton.fit(model, rows, loss, ridge, warm=large)
     found = [Stage("group shifts", done)]
-    for name, richer in (("bend", with_bends), ("twist", with_twists)):
+    # A bend moves the shifts far, so its first steps are made on the sample; a twist starts near its end.
+    for name, richer, far in (("bend", with_bends, True), ("twist", with_twists, False)):
         more, added = richer(done.model, sample)
         if added.stop > added.start and statistic(more, added, rows, loss) > beyond_chance(added.stop - added.start):
-            if large:
+            if large and far:
                 more = newton.fit(more, sample, loss, done.ridge, tolerance=1 / 8).model
             done = newton.fit(more, rows, loss, done.ridge, warm=True)
             found.append(Stage(name, done))
