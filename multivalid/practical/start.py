@@ -39,11 +39,10 @@ def stages(rows: LinkRows, loss: Matching) -> list[Stage]:
         model, ridge = rough.model, rough.ridge
     done = newton.fit(model, rows, loss, ridge, warm=large)
     found = [Stage("group shifts", done)]
-    # A bend moves the shifts far, so its first steps are made on the sample; a twist starts near its end.
-    for name, richer, far in (("bend", with_bends, True), ("twist", with_twists, False)):
+    for name, richer in (("bend", with_bends), ("twist", with_twists)):
         more, added = richer(done.model, sample)
         if added.stop > added.start and statistic(more, added, rows, loss) > beyond_chance(added.stop - added.start):
-            if large and far:
+            if large:
                 more = newton.fit(more, sample, loss, done.ridge, tolerance=1 / 8).model
             done = newton.fit(more, rows, loss, done.ridge, warm=True)
             found.append(Stage(name, done))
@@ -82,19 +81,34 @@ def beyond_chance(count: int) -> float:
 
 
 def statistic(model: Model, added: slice, rows: LinkRows, loss: Matching) -> float:
-    """χ² of the added coefficients, which are still zero, the others profiled out."""
+    """χ² of the added coefficients, which are still zero, the others profiled out.
+
+    How much the score of a coefficient varies is read off the products of V with the features, not off the curvature: the two differ where
+    weights are uneven, where labels spread unevenly, and above all where V jumps and a few rows in a window stand for its slope.
+    """
     _, identification, gradient = newton.sweep(model, rows, loss)
     curvature, slope = newton.hessian(model, rows, loss)[0].sum(axis=0), gradient.sum(axis=0)
     new = np.zeros(slope.size, dtype=bool)
     new[added] = True
     rest = curvature[np.ix_(~new, ~new)]
-    share = newton.solve(rest, np.zeros(len(rest)), curvature[np.ix_(~new, new)])
-    score = slope[new] - share.T @ slope[~new]
-    spread = curvature[np.ix_(new, new)] - curvature[np.ix_(new, ~new)] @ share
-    spread += np.diag(1e-3 * np.diag(spread) + 1e-12 * np.trace(curvature))
-    # Weights say how much a row counts, not how often it was seen: its V varies by the square of its weight.
-    noise = max(np.sum(identification**2) / max(curvature[0, 0], 1e-300), 1e-100)
-    return float(score @ newton.solve(spread, np.zeros(len(score)), score) / noise)
+    profile = np.zeros((slope.size, model.vector[added].size))
+    profile[new] = np.eye(profile.shape[1])
+    profile[~new] = -newton.solve(rest, np.zeros(len(rest)), curvature[np.ix_(~new, new)])
+    score, spread = profile.T @ slope, profile.T @ scatter(model, rows, identification) @ profile
+    spread += np.diag(1e-3 * np.diag(spread) + 1e-12 * np.trace(spread) + 1e-300)
+    return float(score @ newton.solve(spread, np.zeros(len(score)), score))
+
+
+def scatter(model: Model, rows: LinkRows, identification: Array) -> Array:
+    """Σ (feature·V)(feature·V)', from a sample scaled up where rows are many."""
+    count, buffer = min(len(rows), newton.HESSIAN_ROWS), None
+    total = np.zeros((model.vector.size, model.vector.size))
+    for part in rows.chunks(count):
+        _, index, buffer = model.evaluate(rows.base[part], block(rows.membership, part), buffer)
+        features = model.chain(index, buffer)
+        features *= identification[part].astype(np.float32)
+        total += features @ features.T
+    return total * (len(rows) / count)
 
 
 def screen(model: Model, rows: LinkRows, identification: Array) -> NDArray[np.intp]:
