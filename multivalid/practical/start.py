@@ -83,8 +83,9 @@ def beyond_chance(count: int) -> float:
 def statistic(model: Model, added: slice, rows: LinkRows, loss: Matching) -> float:
     """χ² of the added coefficients, which are still zero, the others profiled out.
 
-    How much the score of a coefficient varies is read off the products of V with the features, not off the curvature: the two differ where
-    weights are uneven, where labels spread unevenly, and above all where V jumps and a few rows in a window stand for its slope.
+    How much the scores vary is told by the curvature and by the products of V with the features. Where both tell the same, so does their
+    mean. Where rows are few either can be far too small, the one because a handful of rows in a window stands for the slope of V, the
+    other because events are rare; the mean is not.
     """
     _, identification, gradient = newton.sweep(model, rows, loss)
     curvature, slope = newton.hessian(model, rows, loss)[0].sum(axis=0), gradient.sum(axis=0)
@@ -94,7 +95,9 @@ def statistic(model: Model, added: slice, rows: LinkRows, loss: Matching) -> flo
     profile = np.zeros((slope.size, model.vector[added].size))
     profile[new] = np.eye(profile.shape[1])
     profile[~new] = -newton.solve(rest, np.zeros(len(rest)), curvature[np.ix_(~new, new)])
-    score, spread = profile.T @ slope, profile.T @ scatter(model, rows, identification) @ profile
+    # Weights say how much a row counts, not how often it was seen: its V varies by the square of its weight.
+    noise = np.sum(identification**2) / max(curvature[0, 0], 1e-300)
+    score, spread = profile.T @ slope, profile.T @ (noise * curvature + scatter(model, rows, identification)) @ profile / 2
     spread += np.diag(1e-3 * np.diag(spread) + 1e-12 * np.trace(spread) + 1e-300)
     return float(score @ newton.solve(spread, np.zeros(len(score)), score))
 
