@@ -143,7 +143,7 @@ METHODS: dict[str, Callable[[Data, float | None], np.ndarray]] = {
     one.__name__: one for one in (base, ours, isotonic, lightgbm, mcgrad, multicalibration, mapie, ours_online, aci)
 }
 IMPORTS = {
-    "ours": "multivalid", "ours_online": "multivalid.online", "isotonic": "sklearn.isotonic", "lightgbm": "lightgbm",
+    "ours": "multivalid.fit", "ours_online": "multivalid.online", "isotonic": "sklearn.isotonic", "lightgbm": "lightgbm",
     "mcgrad": "mcgrad.methods", "multicalibration": "multicalibration", "mapie": "mapie.conditional_conformal_prediction",
 }  # fmt: skip
 
