@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # What builds us and the two requirements that come as source alone (flights, Spark); installed first, as builds are not isolated.
 BUILDERS := hatchling editables setuptools
+# Compiled when the package is installed, again when one of them changes.
+KERNELS := multivalid/kernels/build.py $(wildcard multivalid/kernels/*.[ch])
 
 .DEFAULT_GOAL := help
 .PHONY: help test test-spark lint types layers pytest demo docs browser versus bench clean
@@ -13,7 +15,7 @@ help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
 
 # Reinstalled only when the requirements change; the package itself is installed in place.
-$(STAMP): pyproject.toml constraints.txt hatch_build.py multivalid/batch/_replay.c
+$(STAMP): pyproject.toml constraints.txt hatch_build.py $(KERNELS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; set it with make PYTHON=/path/to/python3 …"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
@@ -40,7 +42,7 @@ SPARK := .venv-spark
 SPARK_STAMP := $(SPARK)/.installed
 
 # Spark is large: it has an environment of its own, made on first use; Dask and Ibis, seldom used and slow to test, live there too.
-$(SPARK_STAMP): pyproject.toml constraints.txt hatch_build.py multivalid/batch/_replay.c
+$(SPARK_STAMP): pyproject.toml constraints.txt hatch_build.py $(KERNELS)
 	$(PYTHON) -m venv $(SPARK)
 	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(BUILDERS)
 	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[test,spark,engines]'

@@ -13,15 +13,15 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable
-from unittest import mock
+from contextlib import nullcontext
 
 import numpy as np
 
 import multivalid as mv
-from multivalid.batch import replay_loop
 from multivalid.batch.patches import replay
 from multivalid.batch.predictor import LevelPredictor
 from multivalid.batch.state import Patch
+from multivalid.kernels import library
 
 GROUPS, LEVELS, PATCHES = 100, 50, 500
 TIMED, ROUNDS = 10, 9  # patches that the naive way is timed on, and how often both are
@@ -59,11 +59,11 @@ def main(rows: int) -> None:
         for group, source, target in timed:
             level[masks[group] & (level == source)] = target
 
-    loops = {"NumPy alone": lambda: None} | ({"compiled": replay_loop._compiled} if replay_loop._compiled() else {})
+    loops = {"NumPy alone": library.numpy_only} | ({"compiled": nullcontext} if library.available() else {})
     taken: dict[str, list[float]] = {name: [] for name in (*loops, "naive")}
     for _ in range(ROUNDS):  # turn and turn about, so that a busy moment of the machine hits all
         for name, loop in loops.items():
-            with mock.patch.object(replay_loop, "_compiled", loop):
+            with loop():
                 taken[name].append(seconds(lambda: predictor.predict(predictions, members)))
         level[:] = grid.round(predictions)
         taken["naive"].append(seconds(naive) / TIMED * PATCHES)

@@ -1,20 +1,19 @@
-"""All patches on the masks of one block: compiled where the installation could build `_replay.c`, else the same in NumPy."""
+"""All patches on the masks of one block: compiled (`kernels/replay.c`) where there is a library, else the same in NumPy."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.batch.state import Patch
+from multivalid.kernels import library
 
 Words = NDArray[np.uint64]
-LIBRARY = Path(__file__).with_name("_replay.so")
+SIZE, POINTER = ctypes.c_size_t, ctypes.c_void_p
+ARGUMENTS = (POINTER, SIZE, POINTER, SIZE, SIZE, POINTER, SIZE)
 
 
 class Replay:
@@ -38,7 +37,7 @@ class Replay:
         """Change `away` in place."""
         if (len(groups), len(away), len(away)) != self.shape or away.shape[1] != groups.shape[1]:
             raise ValueError(f"masks of shape {away.shape} and groups of shape {groups.shape} do not fit patches on {self.shape}.")
-        loop = _compiled()
+        loop = library.function("multivalid_replay", ARGUMENTS)
         if loop is None or not all(t.dtype == np.uint64 and t.strides[1] == 8 and t.strides[0] % 8 == 0 for t in (away, groups)):
             self.in_numpy(away, groups)
             return
@@ -56,15 +55,3 @@ class Replay:
             differ(there, here, there)
             either(here, member[group], here)
             differ(there, here, there)
-
-
-@cache
-def _compiled() -> Any:
-    """The function in the library beside this file; None where there is none or it is of another machine."""
-    try:
-        loop = ctypes.CDLL(str(LIBRARY)).multivalid_replay
-    except (OSError, AttributeError):
-        return None
-    size, pointer = ctypes.c_size_t, ctypes.c_void_p
-    loop.argtypes, loop.restype = [pointer, size, pointer, size, size, pointer, size], None
-    return loop

@@ -6,20 +6,11 @@ import numpy as np
 import pytest
 
 import multivalid as mv
-from multivalid.batch import replay_loop
 from multivalid.batch.patches import BLOCK, MANY, predict, replay
 from multivalid.batch.state import Patch
+from tests.kernels.both import loop  # noqa: F401
 
 GROUPS = 5
-
-
-@pytest.fixture(params=["compiled", "NumPy"])
-def loop(request, monkeypatch):
-    """Either loop, whichever the installation has."""
-    if request.param == "NumPy":
-        monkeypatch.setattr(replay_loop, "_compiled", lambda: None)
-    elif replay_loop._compiled() is None:
-        pytest.skip("no compiled loop: there was no C compiler when the package was installed")
 
 
 def by_masks(patches, level, membership):
@@ -65,15 +56,3 @@ def test_a_patch_beyond_the_tables_is_refused(patch):
     members, _, predictions = problem(100, 7)
     with pytest.raises(IndexError):
         replay([Patch(*patch)], mv.Grid.uniform(0, 1, 7).round(predictions), 7, members)
-
-
-def test_without_a_library_numpy_does_it(monkeypatch, tmp_path):
-    (tmp_path / "broken.so").write_text("not a library")
-    try:
-        for library in (tmp_path / "none.so", tmp_path / "broken.so"):
-            replay_loop._compiled.cache_clear()
-            monkeypatch.setattr(replay_loop, "LIBRARY", library)
-            assert replay_loop._compiled() is None
-            test_words_and_masks_agree(1000, 7)
-    finally:
-        replay_loop._compiled.cache_clear()
