@@ -1,0 +1,118 @@
+"""What is summed over the rows of every (level, group): everything said about chance follows from these sums.
+
+All of them add up, so a cell of two batches, partitions or engines is the sum of the parts. They are written once, for NumPy columns and
+for an engine's expressions alike: a term uses + − * / and comparisons only. Weights w are relative (mean 1 over all rows) and V is
+divided by a scale common to all rows, so that fourth powers stay within float64 whatever the units of labels and weights.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Term = Any  # a NumPy column or an engine's expression
+
+COMMON = ("rows", "weight", "weight2", "v", "prediction")
+
+
+def _as_number(condition: Any) -> Any:
+    return np.asarray(condition, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row, or all rows as columns: relative weight, V, prediction, and the two values that V can take where there are only two."""
+
+    weight: Term
+    v: Term
+    prediction: Term
+    low: Term = None
+    high: Term = None
+    tied: Term = None  # whether label and prediction are equal, for V that jumps there
+    plain: bool = False  # all weights are 1 and V's two values differ by 1: powers of u are then one and the same column
+    as_number: Callable[[Any], Any] = _as_number  # from a condition to 0 and 1
+
+
+class Law(ABC):
+    """What is known of V when predictions are right."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The sums needed besides `COMMON`."""
+
+    @abstractmethod
+    def terms(self, row: Row) -> dict[str, Term]:
+        """The terms of those sums."""
+
+    def all_terms(self, row: Row) -> dict[str, Term]:
+        """The terms of every sum, by name."""
+        w = row.weight
+        common = {
+            "rows": w if row.plain else row.as_number(w > 0),
+            "weight": w,
+            "weight2": w if row.plain else w * w,
+            "v": w * row.v,
+            "prediction": w * row.prediction,
+        }
+        return common | self.terms(row)
+
+
+@dataclass(frozen=True)
+class TwoValued(Law):
+    """Given the prediction V has two values, low ≤ 0 ≤ high; its mean is 0, so it is high with probability p = −low/(high − low).
+
+    So it is for the probability of an event (labels 0 and 1, p = 1 − prediction) and for quantiles (p = τ, whatever the law of the labels).
+    With u = w·(high − low): wV = u·(b − p), b the indicator of the high value, and q = p(1 − p) is the variance of b.
+
+    `jumps` says whether V jumps where label and prediction are equal; such ties may be counted on either side.
+    """
+
+    jumps: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Σu, Σu², Σu³, Σu⁴, Σu(1−p), Σuq, Σuq(1−2p), Σu²q, Σu³q(1−2p), Σu⁴q, Σu⁴q² and what ties carry."""
+        return ("u", "u2", "u3", "u4", "ur", "uq", "ut", "u2q", "u3t", "u4q", "u4qq", *(("tied",) if self.jumps else ()))
+
+    def terms(self, row: Row) -> dict[str, Term]:
+        """The terms of `names`, for a row with `low` and `high`."""
+        gap = row.high - row.low
+        # A prediction outside the range of its labels leaves no room for chance: p is then 0 or 1.
+        low, high = row.low * row.as_number(row.low < 0), row.high * row.as_number(row.high > 0)
+        p, rest = (
+            -low / (high - low),
+            high / (high - low),
+        )  # both from themselves: 1 − p of a probability of 1e-15 has no digits left
+        q = p * rest
+        t = q * (rest - p)
+        u = row.weight if row.plain else row.weight * gap
+        u2 = u if row.plain else u * u
+        u3, u4 = (u, u) if row.plain else (u2 * u, u2 * u2)
+        uq, ut = u * q, u * t
+        made = {"u": u, "u2": u2, "u3": u3, "u4": u4, "ur": u * rest, "uq": uq, "ut": ut, "u4qq": u4 * q * q}
+        made |= {"u2q": uq, "u3t": ut, "u4q": uq} if row.plain else {"u2q": u2 * q, "u3t": u3 * t, "u4q": u4 * q}
+        return made | ({"tied": u * row.as_number(row.tied)} if self.jumps else {})
+
+
+@dataclass(frozen=True)
+class Residual(Law):
+    """V may have any law with mean 0; its spread is learned from the rows. With x = wV."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Σx², Σx³, Σx⁴, Σw²V, and how many rows have V above and below 0."""
+        return ("x2", "x3", "x4", "w2v", "above", "below")
+
+    def terms(self, row: Row) -> dict[str, Term]:
+        """The terms of `names`."""
+        x = row.weight * row.v
+        x2 = x * x
+        return {
+            "x2": x2, "x3": x2 * x, "x4": x2 * x2, "w2v": row.weight * x,
+            "above": row.as_number(x > 0), "below": row.as_number(x < 0),
+        }  # fmt: skip

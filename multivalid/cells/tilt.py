@@ -1,0 +1,118 @@
+"""Intervals for the gap where V has two values: the chances are tilted until the sum seen is unlikely.
+
+p_i(θ) = expit(logit p_i + θ) keeps every chance between 0 and 1. The limits are the mean of p(θ) − p at the two θ for which the sum
+seen lies just in a tail. Within a level the chances are replaced by two values that share their first three moments, so that sums
+suffice; at θ = 0 variance and skewness are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from multivalid.cells.pearson import lower_tail, upper_tail
+from multivalid.properties.base import Array
+
+HALVINGS = 54
+FARTHEST = 40.0  # log-odds: e⁻⁴⁰ is nothing
+
+
+@dataclass(frozen=True)
+class TiltedChances:
+    """Two chances per (level, group) with their weights (2, levels, groups), and how their tilt moves the sum's moments."""
+
+    chance: Array
+    weight: Array
+    variance: Array  # of the sum, at θ = 0, per group
+    third: Array
+    per_square: Array  # Σu²/Σu and Σu³/Σu per cell: from moments in u to those of the sum
+    per_cube: Array
+
+    @classmethod
+    def of(cls, sums: Mapping[str, Array]) -> TiltedChances:
+        """From the sums of `TwoValued`, for the coin that counts low values: of rare events, the one whose small chance has digits."""
+        chance, weight = two_points(sums["u"], sums["ur"], sums["uq"], -sums["ut"])
+        some = sums["u"] > 0
+        square, cube = (np.divide(sums[k], sums["u"], out=np.zeros_like(sums["u"]), where=some) for k in ("u2", "u3"))
+        return cls(chance, weight, sums["u2q"].sum(axis=0), -sums["u3t"].sum(axis=0), square, cube)
+
+    def moments(self, theta: Array) -> tuple[Array, Array, Array]:
+        """How far the tilt moves the sum's mean, and its variance and third moment then, for one θ per group."""
+        factor = np.exp(theta)
+        odds = 1 - self.chance + self.chance * factor
+        p = self.chance * factor / odds
+        change = self.weight * (p - self.chance)
+        q, q0 = p * (1 - self.chance) / odds, self.chance * (1 - self.chance)
+        spread = self.weight * (q - q0)
+        lean = self.weight * (q * (1 - 2 * p) - q0 * (1 - 2 * self.chance))
+        variance = self.variance + (self.per_square * spread).sum(axis=(0, 1))
+        third = self.third + (self.per_cube * lean).sum(axis=(0, 1))
+        return change.sum(axis=(0, 1)), np.maximum(variance, 0.0), third
+
+    def limit(self, seen: Array, level: float, *, upper: bool) -> Array:
+        """The mean shift at which a sum as far out as the one seen has probability `level`."""
+        low, high = np.full(seen.shape, -FARTHEST), np.full(seen.shape, FARTHEST)
+        for _ in range(HALVINGS):
+            theta = (low + high) / 2
+            shift, variance, third = self.moments(theta)
+            safe = np.maximum(variance, 1e-12 * self.variance + 1e-100)
+            z, skewness = (seen - shift) / np.sqrt(safe), third / safe**1.5
+            # The tail that shrinks as θ leaves the data behind: below the sum seen for the upper limit, above it for the lower.
+            too_far = lower_tail(z, skewness) < level if upper else upper_tail(z, skewness) > level
+            high, low = np.where(too_far, theta, high), np.where(too_far, low, theta)
+        return self.moments((low + high) / 2)[0]
+
+
+def two_points(total: Array, first: Array, variance: Array, third: Array) -> tuple[Array, Array]:
+    """Two values in [0, 1] and weights with the moments Σu, Σup, Σup(1−p), Σup(1−p)(1−2p) given.
+
+    Examples
+    --------
+    >>> p = np.array([0.1, 0.1, 0.4])
+    >>> chance, weight = two_points(*(np.array([[s]]) for s in (3, p.sum(), (p * (1 - p)).sum(), (p * (1 - p) * (1 - 2 * p)).sum())))
+    >>> chance.ravel().round(6), weight.ravel().round(6)
+    (array([0.1, 0.4]), array([2., 1.]))
+    """
+    some = total > 0
+    scale = np.where(some, total, 1.0)
+    mean = np.clip(first / scale, 0.0, 1.0)
+    # Central moments of p: E p² = E p − E q, E p³ = (E t − E p + 3 E p²)/2.
+    square = mean - variance / scale
+    cube = (third / scale - mean + 3 * square) / 2
+    spread = square - mean**2
+    alike = spread <= 1e-12 * np.maximum(mean * (1 - mean), 1e-300)
+    spread = np.where(alike, 0.0, spread)
+    lean = np.where(alike, 0.0, cube - 3 * mean * spread - mean**3)
+    half = np.sqrt(np.where(alike, 1.0, spread))
+    skew = lean / half**3
+    root = np.sqrt(skew**2 + 4)
+    low, high = (skew - root) / 2, (skew + root) / 2
+    places = np.stack([mean + half * low, mean + half * high])
+    shares = np.stack([high, -low]) / root
+    places, shares = np.where(alike, mean, places), np.where(alike, 0.5, shares)
+    return np.clip(places, 0.0, 1.0), np.where(some, shares * total, 0.0)
+
+
+def limits(sums: Mapping[str, Array], level: float) -> tuple[Array, Array]:
+    """Lower and upper limit for ΣwV/Σw of each group, each missed with probability `level`; ties count where they hurt less."""
+    tilted = TiltedChances.of(sums)
+    total = {name: sums[name].sum(axis=0) for name in ("weight", "v", "u", "ur")}
+    tied = sums["tied"].sum(axis=0) if "tied" in sums else np.zeros_like(total["v"])
+    ends = []
+    for upper in (False, True):
+        # With ties the truth is a range too; the point of it nearest to 0 grows with both of its ends.
+        b = _limit(tilted, total, total["v"], level, upper)
+        ends.append(np.clip(0.0, _limit(tilted, total, total["v"] - tied, level, upper), b) if tied.any() else b)
+    return ends[0], ends[1]
+
+
+def _limit(tilted: TiltedChances, total: Mapping[str, Array], seen: Array, level: float, upper: bool) -> Array:
+    found = -tilted.limit(-seen, level, upper=not upper)
+    # Where every coin fell the same way, the truth may be as extreme as the coins.
+    lowest, highest = total["ur"] - total["u"], total["ur"]
+    edge = 1e-12 * np.maximum(total["u"], 1e-300)
+    found = np.where(seen >= highest - edge, highest, found) if upper else np.where(seen <= lowest + edge, lowest, found)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(found / total["weight"])

@@ -1,0 +1,126 @@
+"""Chance where V has two values: its law is known when predictions are right, so nothing is estimated.
+
+Arrays have shape (levels, groups) or (groups,). S = ΣwV = Σu(b − p) is a weighted sum of independent coins with known chances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.cells.merge import add_up, count, join_levels
+from multivalid.cells.pearson import lower_tail, upper_tail
+from multivalid.properties.base import Array
+
+Sums = Mapping[str, Array]
+
+ENOUGH = 5.0  # variance of a part, in coins: its sum is then close to normal
+LOPSIDED = 0.5  # with unequal weights: the largest skewness of a part
+COINS = 4  # a sum in which fewer coins than this matter has no bell shape whatever its moments
+ROUNDING = 1e-12
+
+
+def two_sided(low: Array, high: Array) -> Array:
+    """Twice the smaller tail, at most 1."""
+    return np.asarray(np.minimum(2 * np.minimum(low, high), 1.0))
+
+
+def _skewness(third: Array, variance: Array) -> Array:
+    return np.divide(third, variance**1.5, out=np.zeros_like(variance), where=variance > 0)
+
+
+def nearest_to_zero(low: Array, high: Array) -> Array:
+    """The point of [low, high] nearest to 0."""
+    return np.asarray(np.clip(0.0, low, high))
+
+
+@dataclass(frozen=True)
+class CoinTest:
+    """Tests of gap and shape for every group.
+
+    `sums` are those of `TwoValued`, by (level, group).
+    """
+
+    sums: Sums
+
+    @cached_property
+    def total(self) -> dict[str, Array]:
+        """The sums over all levels of each group."""
+        return {name: column.sum(axis=0) for name, column in self.sums.items()}
+
+    @cached_property
+    def unequal(self) -> bool:
+        """Whether the coins are of unequal size: then a skewed sum need not look like a gamma law."""
+        t = self.total
+        return bool(np.any(t["u2"] ** 2 < (1 - 1e-9) * t["u"] * t["u3"]))
+
+    def ends(self, sums: Sums) -> tuple[Array, Array]:
+        """S with ties counted as low and as high: the two are equal for V without jumps."""
+        return sums["v"] - sums.get("tied", np.zeros(1)), sums["v"]
+
+    def gap(self) -> Array:
+        """Two-sided p-value of S, group by group; 1 where ties make up the whole difference."""
+        low, high = self.ends(self.total)
+        return np.asarray(np.where((low < 0) & (high > 0), 1.0, self._tails(nearest_to_zero(low, high))))
+
+    def smallest(self) -> Array:
+        """The smallest p-value that any outcome could give: all coins high, or all low."""
+        t = self.total
+        return np.minimum(self._tails(t["ur"] - t["u"]), self._tails(t["ur"]))
+
+    def _tails(self, s: Array) -> Array:
+        t = self.total
+        variance = t["u2q"]
+        certain = variance <= 0
+        z = np.divide(s, np.sqrt(variance), out=np.zeros_like(s), where=~certain)
+        skewness = _skewness(t["u3t"], variance)
+        low, high = lower_tail(z, skewness), upper_tail(z, skewness)
+        if self.unequal:  # a gamma law ends on its short side; a sum with a few large coins does not
+            from scipy.special import ndtr
+
+            low, high = (
+                np.where(skewness > 0, np.maximum(low, ndtr(z)), low),
+                np.where(skewness < 0, np.maximum(high, ndtr(-z)), high),
+            )
+        # Predictions that leave nothing to chance are right, or wrong beyond doubt.
+        sure = np.where(np.abs(s) <= ROUNDING * np.maximum(t["u"], 1.0), 1.0, 0.0)
+        return np.asarray(np.where(certain, sure, two_sided(low, high)))
+
+    def few(self) -> NDArray[np.bool_]:
+        """Whether a few heavy rows decide: their weights hide the others."""
+        t = self.total
+        effective = np.divide(t["u2"] ** 2, t["u4"], out=np.zeros_like(t["u4"]), where=t["u4"] > 0)
+        return np.asarray(effective < np.minimum(COINS, t["rows"]) * (1 - 1e-6))
+
+    def shape(self) -> Array:
+        """p-value of a wrong shape along the prediction: Σz² over levels joined until each is about normal; nan with one part."""
+        from scipy.special import gammaincc
+
+        parts = join_levels(self._enough(), self.sums["u2q"], self.sums["u2"], self.sums["u3t"], self.sums["rows"])
+        parts_of = count(parts)
+        made = {
+            name: add_up(parts, self.sums[name])
+            for name in ("v", "u2q", "u4q", "u4qq", *(("tied",) if "tied" in self.sums else ()))
+        }
+        s, variance = nearest_to_zero(*self.ends(made)), made["u2q"]
+        used = variance > 0
+        square = np.divide(s**2, variance, out=np.zeros_like(s), where=used).sum(axis=0)
+        fourth = np.divide(made["u4q"] - 6 * made["u4qq"], variance**2, out=np.zeros_like(s), where=used)
+        stretch = np.maximum(1.0, (2 * parts_of + fourth.sum(axis=0)) / (2 * parts_of))
+        p = gammaincc(parts_of / stretch / 2, square / stretch / 2)
+        return np.asarray(np.where(parts_of > 1, p, np.nan))
+
+    def _enough(self) -> Callable[..., NDArray[np.bool_]]:
+        unequal = self.unequal
+
+        def enough(variance: Array, size: Array, third: Array, rows: Array) -> NDArray[np.bool_]:
+            # In coins: the variance divided by the mean square of u.
+            coins = np.divide(variance * rows, size, out=np.zeros_like(size), where=size > 0)
+            straight = np.abs(_skewness(third, variance)) <= LOPSIDED if unequal else True
+            return np.asarray((coins >= ENOUGH) & straight)
+
+        return enough

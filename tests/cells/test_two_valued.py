@@ -1,0 +1,116 @@
+"""Coins with known chances: tails against the exact law, limits against rows, ties, weights, certainty."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from multivalid.cells import pearson, tilt
+from multivalid.cells.adjust import holm
+from multivalid.cells.merge import add_up, count, join_levels
+from multivalid.cells.two_valued import CoinTest
+from tests.cells.tabulation import tabulate
+from tests.reference import chance_naive
+
+
+def test_pearson_tails_and_quantiles():
+    z, skewness = np.meshgrid(np.linspace(-4, 6, 21), [-3.0, -0.7, -1e-8, 0.0, 1e-3, 0.4, 2.5])
+    exact = np.vectorize(chance_naive.pearson_upper)(z, skewness)
+    np.testing.assert_allclose(pearson.upper_tail(z, skewness), exact, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(pearson.upper_tail(z, skewness) + pearson.lower_tail(z, skewness), 1.0, atol=1e-12)
+    p = np.array([0.001, 0.05, 0.5, 0.975])
+    for g in (-2.0, 0.0, 0.3, 1.5):
+        np.testing.assert_allclose(pearson.lower_tail(pearson.quantile(p, g), g), p, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("rows", "low", "high"), [(10, 0.85, 0.95), (40, 0.01, 0.3), (200, 0.0, 0.05), (300, 0.001, 0.999)])
+def test_gap_agrees_with_the_exact_law(rows, low, high):
+    rng = np.random.default_rng(rows)
+    f = rng.uniform(low, high, rows)
+    expected = f.sum()
+    for events in range(max(0, int(expected - 12)), min(rows, int(expected + 12)) + 1):
+        y = np.zeros(rows)
+        y[rng.choice(rows, events, replace=False)] = 1
+        p = CoinTest(tabulate(y, f)[1]).gap()[0]
+        exact = chance_naive.mid_p(f, events)
+        assert abs(p - exact) < (0.016 if min(p, exact) < 0.1 else 0.1)
+
+
+def test_ten_ones_under_nine_tenths():
+    y, f = np.ones(10), np.full(10, 0.9)
+    assert CoinTest(tabulate(y, f)[1]).gap()[0] > 0.25  # exact mid-p: .349
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_limits_agree_with_every_row_tilted(weighted):
+    rng = np.random.default_rng(4)
+    f = 1 / (1 + np.exp(-rng.normal(-3, 1.5, 3000)))
+    y = (rng.random(3000) < f**1.1).astype(float)
+    weights = rng.uniform(0.5, 2, 3000) if weighted else None
+    group = rng.random(3000) < 0.2
+    low, high = tilt.limits(tabulate(y, f, [group], weights)[1], 0.005)
+    for g, inside in enumerate((np.ones(3000, dtype=bool), group)):
+        w = np.ones(inside.sum()) if weights is None else weights[inside] / weights.mean()
+        exact = chance_naive.tilt_interval(w, 1 - f[inside], 1 - y[inside], 0.005)
+        # Two chances per level stand for all of them: the ends move by less than a hundredth of the width.
+        np.testing.assert_allclose([low[g], high[g]], exact, atol=0.01 * (exact[1] - exact[0]))
+
+
+def test_limits_reach_the_end_where_no_event_was_seen():
+    f = np.full(50, 0.02)
+    low, high = tilt.limits(tabulate(np.zeros(50), f)[1], 0.025)
+    assert high[0] == pytest.approx(0.02)  # the rate may be 0
+    assert -0.08 < low[0] < -0.02  # or as high as about 6 %
+
+
+def test_two_points_keep_moments_of_tiny_chances():
+    p = np.array([1e-12, 3e-12, 5e-11])
+    q = p * (1 - p)
+    chance, weight = tilt.two_points(*(np.array([[s]]) for s in (3.0, p.sum(), q.sum(), (q * (1 - 2 * p)).sum())))
+    assert (weight * chance).sum() == pytest.approx(p.sum(), rel=1e-9)
+    assert ((chance >= 0) & (chance <= 1)).all()
+
+
+def test_quantile_with_ties_takes_the_nearer_side():
+    y = np.repeat([0.0, 1.0], [500, 500])  # the median may be anything from 0 to 1
+    f = np.zeros(1000)
+    found = CoinTest(tabulate(y, f, tau=0.3)[1])  # Pr[y < f] = 0 ≤ .3 ≤ Pr[y ≤ f] = .5
+    assert found.gap()[0] == 1.0
+    low, high = tilt.limits(tabulate(y, f, tau=0.3)[1], 0.025)
+    assert low[0] <= 0 <= high[0]
+    assert CoinTest(tabulate(y, f, tau=0.9)[1]).gap()[0] < 1e-6  # half covered at most
+
+
+def test_certain_predictions_are_right_or_wrong():
+    y, f = np.array([0.0, 1.0, 0.0]), np.array([0.0, 1.0, 0.0])
+    assert CoinTest(tabulate(y, f)[1]).gap()[0] == 1.0
+    assert CoinTest(tabulate(1 - y, f)[1]).gap()[0] == 0.0
+    beyond = CoinTest(tabulate(np.tile(y, 20), np.full(60, 1.2))[1])
+    assert beyond.gap()[0] == 0.0
+
+
+def test_weights_are_relative_and_heavy_rows_hide_the_rest():
+    rng = np.random.default_rng(1)
+    f = rng.uniform(0.1, 0.9, 400)
+    y = (rng.random(400) < f).astype(float)
+    w = rng.exponential(size=400)
+    once, thousand = (CoinTest(tabulate(y, f, weights=w * k)[1]) for k in (1.0, 1e150))
+    np.testing.assert_allclose(once.gap(), thousand.gap(), rtol=1e-12)
+    w[0] = 1e9
+    assert CoinTest(tabulate(y, f, weights=w)[1]).few()[0]
+    assert not once.few()[0]
+
+
+def test_levels_join_in_order_until_enough():
+    v = np.array([[1.0, 9.0, 0.0], [2.0, 1.0, 0.0], [1.0, 9.0, 0.0], [4.0, 0.0, 0.0]])
+    parts = join_levels(lambda total: total >= 3, v)
+    np.testing.assert_array_equal(parts.T, [[0, 0, 1, 1], [0, 1, 1, 1], [0, 0, 0, 0]])
+    np.testing.assert_array_equal(add_up(parts, v), [[3, 9, 0], [5, 10, 0]])
+    np.testing.assert_array_equal(count(parts), [2, 2, 1])
+
+
+def test_holm_with_groups_that_cannot_be_told():
+    p = np.array([0.03, np.nan, 0.001, 0.2, 0.001])
+    np.testing.assert_array_equal(holm(p), chance_naive.holm(p, 4))
+    np.testing.assert_array_equal(holm(p, np.ones(5, dtype=bool)), chance_naive.holm(p, 5))
+    assert np.isnan(holm(np.array([np.nan]))).all()
