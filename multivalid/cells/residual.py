@@ -113,16 +113,21 @@ class NoiseTest:
         return np.asarray(np.where((parts_of > 1) & (self.variance > 0), p, np.nan))
 
     @cached_property
-    def centred_variance(self) -> Array:
-        """Variance of each group's ΣwV about its own mean: what an interval needs where predictions may be off."""
+    def centred_levels(self) -> Array:
+        """Like `level_variance`, about everyone's mean at the level: what limits need where predictions may be off."""
+        x2, w2v, weight2, v, weight, rows = (self.sums[name][:, 0] for name in ("x2", "w2v", "weight2", "v", "weight", "rows"))
+        mean = ratio(v, weight)
+        about = np.maximum(x2 - 2 * mean * w2v + mean**2 * weight2, 0.0) * ratio(rows, rows - 1)
+        return np.asarray(ratio(smooth(about), smooth(weight2))[:, None] * self.sums["weight2"])
+
+    @cached_property
+    def own_centred(self) -> Array:
+        """Variance of each group's ΣwV about its own mean, from its own rows."""
         t = self.total
-        everyone = _about_mean(self.sums["x2"][:, 0], self.sums["w2v"][:, 0], self.sums["weight2"][:, 0], self.sums, 0)
-        level = ratio(smooth(everyone), smooth(self.sums["weight2"][:, 0]))[:, None] * self.sums["weight2"]
         mean = ratio(t["v"], t["weight"])
-        own = (t["x2"] - 2 * mean * t["w2v"] + mean**2 * t["weight2"]) * ratio(t["rows"], t["rows"] - 1)
-        return np.asarray(np.maximum(level.sum(axis=0), own))
+        return np.asarray(np.maximum(t["x2"] - 2 * mean * t["w2v"] + mean**2 * t["weight2"], 0.0) * ratio(t["rows"], t["rows"] - 1))
 
-
-def _about_mean(x2: Array, w2v: Array, weight2: Array, sums: Sums, group: int) -> Array:
-    mean = ratio(sums["v"][:, group], sums["weight"][:, group])
-    return np.maximum(x2 - 2 * mean * w2v + mean**2 * weight2, 0.0)
+    @property
+    def centred_variance(self) -> Array:
+        """The larger of the two: what an interval needs."""
+        return np.asarray(np.maximum(self.centred_levels.sum(axis=0), self.own_centred))

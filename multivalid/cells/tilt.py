@@ -15,8 +15,8 @@ import numpy as np
 from multivalid.cells.pearson import lower_tail, upper_tail
 from multivalid.properties.base import Array
 
-HALVINGS = 54
 FARTHEST = 40.0  # log-odds: e⁻⁴⁰ is nothing
+HALVINGS = 36  # 80/2³⁶: θ to nine places
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,124 @@
+"""Rows that share their luck: a day of flights, a customer's claims. The unit of chance is then the cluster.
+
+u_c = Σ wV over a cluster's rows in a group. Clusters are independent, whatever happens inside one; Σu_c² is the variance of ΣwV.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.cells.residual import ratio
+from multivalid.properties.base import Array
+
+Index = NDArray[np.intp]
+
+BLOCKS = 5  # parts of the levels on which the shape is tested
+FEWEST = 5.0  # effective clusters below which nothing can be said
+
+
+def level_blocks(variance: Array, most: int = BLOCKS) -> Index:
+    """The block of every level: at most `most` runs of levels, of about equal variance.
+
+    Examples
+    --------
+    >>> level_blocks(np.array([1.0, 1, 1, 1, 4, 4]), most=3)
+    array([0, 0, 0, 0, 1, 2])
+    """
+    total = variance.sum()
+    if total <= 0:
+        return np.zeros(variance.size, dtype=np.intp)
+    middle = (np.cumsum(variance) - variance / 2) / total
+    raw = np.minimum((middle * most).astype(np.intp), most - 1)
+    return np.unique(raw, return_inverse=True)[1].astype(np.intp)
+
+
+@dataclass(frozen=True)
+class ClusterSums:
+    """Sums over the clusters of each group.
+
+    Attributes
+    ----------
+    count : number of clusters with rows in the group
+    products : Σ_c u_c u_c' over blocks of levels, (groups, J, J)
+    totals : Σ_c u_c, (groups, J)
+    weighted : Σ_c u_c·W_c, W_c the cluster's weight in the group
+    squares : Σ_c W_c²
+    """
+
+    count: Array
+    products: Array
+    totals: Array
+    weighted: Array
+    squares: Array
+
+
+def cluster_sums(cluster: Index, block: Index, masks: list[NDArray[np.bool_]], x: Array, weight: Array) -> ClusterSums:
+    """From rows, or from sums over rows that share cluster, block and groups; `cluster` and `block` are numbers from 0."""
+    clusters, blocks = int(cluster.max(initial=-1)) + 1, int(block.max(initial=0)) + 1
+    found = []
+    for inside in masks:
+        mine, w = cluster[inside], weight[inside]
+        u = np.bincount(mine * blocks + block[inside], weights=x[inside], minlength=clusters * blocks).reshape(clusters, blocks)
+        size = np.bincount(mine, weights=w, minlength=clusters)
+        found.append(((size > 0).sum(), u.T @ u, u.sum(axis=0), u.sum(axis=1) @ size, size @ size))
+    count, products, totals, weighted, squares = (np.array(column, dtype=np.float64) for column in zip(*found, strict=True))
+    return ClusterSums(count, products, totals, weighted, squares)
+
+
+@dataclass(frozen=True)
+class ClusterTest:
+    """Tests and standard errors with clusters as the unit; `row_variance` is the variance that independent rows would have."""
+
+    sums: ClusterSums
+    weight: Array
+    row_variance: Array
+
+    @property
+    def effective(self) -> Array:
+        """So many clusters of equal weight would tell as much."""
+        return ratio(self.weight**2, self.sums.squares)
+
+    @property
+    def freedom(self) -> Array:
+        """Degrees of freedom of the gap's t."""
+        return np.maximum(self.effective - 1, 1.0)
+
+    def few(self) -> NDArray[np.bool_]:
+        """Whether there are too few clusters."""
+        return np.asarray(self.effective < FEWEST)
+
+    def gap(self) -> Array:
+        """Two-sided p-value of ΣwV."""
+        from scipy.special import stdtr
+
+        square = np.maximum(self.sums.products.sum(axis=(1, 2)), self.row_variance)
+        z = ratio(np.abs(self.sums.totals.sum(axis=1)), np.sqrt(square))
+        return np.asarray(np.where(square > 0, 2 * stdtr(self.freedom, -z), np.nan))
+
+    def shape(self) -> Array:
+        """Hotelling's test that every block's mean is 0; nan with one block or too few clusters."""
+        from scipy.special import fdtrc
+
+        out = np.full(self.weight.size, np.nan)
+        for g, count in enumerate(self.sums.count):
+            total, products = self.sums.totals[g], self.sums.products[g]
+            used = np.diag(products) > 0
+            blocks = int(used.sum())
+            if blocks < 2 or count < 3 * blocks:
+                continue
+            spread = (products - np.outer(total, total) / count)[np.ix_(used, used)] * (count / (count - 1))
+            unit = np.sqrt(np.maximum(np.diag(spread), 1e-300))
+            inverse = np.linalg.pinv(spread / np.outer(unit, unit), rcond=1e-9, hermitian=True)
+            square = float((total[used] / unit) @ inverse @ (total[used] / unit))
+            out[g] = fdtrc(blocks, count - blocks, square * (count - blocks) / (blocks * (count - 1)))
+        return out
+
+    def centred(self) -> Array:
+        """Variance of ΣwV about the group's own mean, from clusters."""
+        s = self.sums
+        mean = ratio(s.totals.sum(axis=1), self.weight)
+        square = s.products.sum(axis=(1, 2)) - 2 * mean * s.weighted + mean**2 * s.squares
+        return np.asarray(np.maximum(square, 0.0) * ratio(s.count, s.count - 1))
