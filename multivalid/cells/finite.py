@@ -2,8 +2,8 @@
 
 Given which rows lie in which cell, labels are independent. The vector of √p̂·(v̂ − v) over the levels of a group has a norm of at most
 √(Σs²/n) on average; by Talagrand's inequality in Bousquet's form it exceeds that by little. Variances s² are bounded from those seen
-(Maurer and Pontil's empirical Bernstein bound), and Σp̂v² turns into Σpv² by Bernstein's inequality. The largest limit of all groups is a limit for
-the largest error, since the group whose true error is largest does not depend on the rows: no correction over groups is needed.
+(Maurer and Pontil's empirical Bernstein bound), and Σp̂v² turns into Σpv² by Bernstein's inequality. The largest limit of all groups
+is a limit for the largest error: the group whose true error is largest does not depend on the rows, so nothing is corrected for.
 """
 
 from __future__ import annotations
