@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from multivalid.errors import InputError, ModelFileError
 from multivalid.groups.family import FittedGroups
 from multivalid.properties.pairs import Pair
-from multivalid.properties.parse import Target, parse_any, spec_of
+from multivalid.properties.parse import Parsed, parse_any, spec_of
 
 VERSION = 2  # 2: the practical model has twists
 FIELDS = {"kind", "version", "property", "groups", "predictor", "certificate"}
@@ -25,13 +25,13 @@ class Writable(Protocol):
 class Parts(NamedTuple):
     """A model file taken apart: property and groups read, predictor and certificate still plain data."""
 
-    property: Target
+    property: Parsed
     groups: FittedGroups
     predictor: Any
     certificate: dict[str, Any]
 
 
-def described(kind: str, property: Target, groups: FittedGroups, predictor: Writable, certificate: Writable) -> dict[str, Any]:
+def described(kind: str, property: Parsed, groups: FittedGroups, predictor: Writable, certificate: Writable) -> dict[str, Any]:
     """A fitted model as plain data."""
     spec = spec_of(property)
     if spec is None:

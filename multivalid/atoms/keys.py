@@ -10,10 +10,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.atoms.symbols import choose
 from multivalid.groups.engine import balanced
 from multivalid.groups.membership import Bits
 from multivalid.properties.base import Array
+from multivalid.properties.expressions import where
 
 Index = NDArray[np.intp]
 ROOM = 1 << 62  # a key stays below this, so that no engine overflows a signed 64-bit integer
@@ -29,7 +29,7 @@ def _tree(value: nw.Expr, edges: list[float], first: int) -> nw.Expr:
         return nw.lit(first, dtype=nw.Int64)
     middle = len(edges) // 2
     above = _tree(value, edges[middle + 1 :], first + middle + 1)
-    return choose(value > edges[middle], above, _tree(value, edges[:middle], first))
+    return where(value > edges[middle], above, _tree(value, edges[:middle], first))
 
 
 def look_up(index: nw.Expr, values: Sequence[float]) -> nw.Expr:
@@ -42,7 +42,7 @@ def _leaves(index: nw.Expr, values: list[float], first: int) -> nw.Expr:
         return nw.lit(values[0], dtype=nw.Float64)
     middle = len(values) // 2
     low = _leaves(index, values[:middle], first)
-    return choose(index < first + middle, low, _leaves(index, values[middle:], first + middle))
+    return where(index < first + middle, low, _leaves(index, values[middle:], first + middle))
 
 
 @dataclass(frozen=True)

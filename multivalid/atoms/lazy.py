@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from multivalid.atoms.keys import Digits, Index, packed_bits, place
 from multivalid.atoms.response import Piecewise
 from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT, Totals, totals_of
-from multivalid.atoms.symbols import Number, Symbols, symbols
 from multivalid.atoms.table import AtomTable, build
 from multivalid.errors import InputError
 from multivalid.grid import Grid
@@ -23,6 +22,7 @@ from multivalid.groups.membership import Bits, Membership
 from multivalid.groups.remote import Frame, draw, fetch
 from multivalid.properties import Property
 from multivalid.properties.base import Array
+from multivalid.properties.ops import expressions
 
 PROBE = 200_000  # rows looked at to guess how many atoms there are
 MOST_ENTRIES = 10_000_000  # (pattern, level, label bin) triples that the driver takes: about 1 GB
@@ -119,28 +119,23 @@ class LazyRows:
     def atoms(self, prop: Property, grid: Grid, answer: Piecewise) -> tuple[AtomTable, float, float]:
         """The atom table, and Σw of the score's constant and of the best possible score."""
         y, w = nw.col(LABEL), nw.col(WEIGHT)
-        symbol = symbols(prop)
-        moments = [w, *(w * t for t in symbol.moments(y - answer.origin if answer.origin else y))]
-        extra = _beside(symbol, answer)
-        expressions = [w * term for term in extra if isinstance(term, nw.Expr)]
+        prop.check_engine()
+        statistics = prop.statistics(expressions(), y - answer.origin if answer.origin else y) or []
+        moments = [w, *(w * t for t in statistics)]
+        extra = [w * term for term in _beside(prop, answer)]
         numbers = [(place(nw.col(PREDICTION), grid.boundaries), len(grid))]
         if answer.bins > 1:
             numbers.append((place(y, answer.edges), answer.bins))
-        found = self.grouped(numbers, [*moments, *expressions])
+        found = self.grouped(numbers, [*moments, *extra])
         level, bin = found.numbers if answer.bins > 1 else (found.numbers[0], np.zeros_like(found.numbers[0]))
         table, _ = build(found.bits, level, bin, found.sums[:, : len(moments)], len(self.groups))
-        return table, *self._score_sums(extra, found.sums[:, len(moments) :].sum(axis=0).tolist())
+        constant, best = found.sums[:, len(moments) :].sum(axis=0)
+        return table, float(constant), float(best)
 
     def score_sums(self, prop: Property, answer: Piecewise) -> tuple[float, float]:
         """Σw of the score's constant and of the best possible score, by a pass of their own."""
-        extra = _beside(symbols(prop), answer)
-        terms = [nw.col(WEIGHT) * term for term in extra if isinstance(term, nw.Expr)]
-        aims = [term.sum().alias(f"s{i}") for i, term in enumerate(terms)]
-        return self._score_sums(extra, list(fetch(self.frame.select(*aims)).row(0)) if aims else [])
-
-    def _score_sums(self, extra: Sequence[Number], summed: Sequence[float]) -> tuple[float, float]:
-        found = iter(summed)
-        constant, best = (next(found) if isinstance(term, nw.Expr) else term * self.totals.weight for term in extra)
+        sums = [(nw.col(WEIGHT) * term).sum().alias(f"s{i}") for i, term in enumerate(_beside(prop, answer))]
+        constant, best = fetch(self.frame.select(*sums)).row(0)
         return float(constant), float(best)
 
     def sample(self, rows: int, seed: int) -> tuple[nw.DataFrame[Any], bool]:
@@ -174,10 +169,10 @@ class LazyRows:
         )
 
 
-def _beside(symbol: Symbols, answer: Piecewise) -> list[Number]:
+def _beside(prop: Property, answer: Piecewise) -> list[nw.Expr]:
     """What the moments leave out of the score, and the best score, as expressions of the label."""
-    y = nw.col(LABEL)
-    return [symbol.constant(y, answer.origin), symbol.best(y)]
+    y, ops = nw.col(LABEL), expressions()
+    return [answer.scoring_constant(ops, y), prop.scoring(ops, prop.best_prediction(ops, y), y)]
 
 
 def expected_distinct(often: NDArray[np.int64], rows: int) -> float:

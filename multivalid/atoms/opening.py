@@ -11,20 +11,20 @@ import numpy as np
 
 from multivalid.atoms.lazy import PROBE, Crowded, LazyRows, expected_distinct
 from multivalid.atoms.summary import LABEL, Totals, checked
-from multivalid.atoms.symbols import Symbols, symbols
 from multivalid.errors import InputError
 from multivalid.groups.family import FittedGroups, Groups
 from multivalid.groups.lazy import Survey, fit_lazy
 from multivalid.groups.membership import Membership, distinct, unpack
 from multivalid.groups.remote import Frame, draw, fetch
 from multivalid.properties import Property
+from multivalid.properties.ops import expressions
 
 
 def lazy_rows(y_true: Any, y_pred: Any, *, groups: Any, frame: Frame, sample_weight: Any, prop: Property | None = None) -> LazyRows:
     """Check the columns, fit the groups, and keep everything where it is."""
     opened, totals = checked(frame, y_true, y_pred, sample_weight)
     if prop is not None:
-        check_labels(prop, symbols(prop), opened, totals)
+        check_labels(prop, opened, totals)
     if isinstance(groups, FittedGroups):
         return _surveyed(opened, groups, totals)
     spec = groups if isinstance(groups, Groups) else Groups(groups)
@@ -85,15 +85,17 @@ def _totals(frame: Frame, terms: Sequence[nw.Expr]) -> list[int]:
     return [int(value) for value in fetch(frame.select(*(term.sum().alias(f"t{i}") for i, term in enumerate(terms)))).row(0)]
 
 
-def check_labels(prop: Property, symbol: Symbols, frame: Frame, totals: Totals) -> None:
-    """Refuse labels outside the property's domain."""
+def check_labels(prop: Property, frame: Frame, totals: Totals) -> None:
+    """Refuse properties that the engine cannot add up, and labels outside the property's domain."""
+    prop.check_engine()
     domain = prop.label_domain
     if totals.least < domain.lo or totals.most > domain.hi:
         raise InputError(
             f"y_true must lie in [{domain.lo:g}, {domain.hi:g}] for {prop!r}, but it goes from {totals.least:g} to "
             f"{totals.most:g}; rescale the labels or choose another property."
         )
-    if symbol.positive is not None:
-        smallest = fetch(frame.select(symbol.positive(nw.col(LABEL)).min().alias("least")))["least"].item()
+    denominator = prop.must_be_positive(expressions(), nw.col(LABEL))
+    if denominator is not None:
+        smallest = fetch(frame.select(denominator.min().alias("least")))["least"].item()
         if smallest <= 0:
             raise InputError(f"y_true must keep the denominator of {prop!r} positive, but it goes down to {smallest:g}.")

@@ -13,11 +13,11 @@ from multivalid.atoms.join_keys import by_bits, by_columns
 from multivalid.atoms.keys import look_up, place
 from multivalid.atoms.lazy import PROBE, expected_distinct
 from multivalid.atoms.summary import PREDICTION
-from multivalid.atoms.symbols import choose
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame, draw, fetch, join
 from multivalid.properties.base import Array
+from multivalid.properties.expressions import where
 
 # Groups (rows × groups, without everyone) and start levels → final predictions.
 Moves = Callable[[NDArray[np.bool_], NDArray[np.intp]], Array]
@@ -97,6 +97,6 @@ def _moved(stage: dict[int, tuple[int, int]], first: int, stop: int) -> nw.Expr:
     if stop - first == 1:
         group, target = stage[first]
         goal = nw.lit(target, dtype=nw.Int64)
-        return choose(nw.col(f"{_FLAG}{group}"), goal, level) if group else goal
+        return where(nw.col(f"{_FLAG}{group}"), goal, level) if group else goal
     middle = (first + stop) // 2
-    return choose(level < middle, _moved(stage, first, middle), _moved(stage, middle, stop))
+    return where(level < middle, _moved(stage, first, middle), _moved(stage, middle, stop))

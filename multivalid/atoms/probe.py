@@ -11,12 +11,12 @@ import numpy as np
 from multivalid.atoms.keys import Index, place
 from multivalid.atoms.lazy import SAFE_ROWS, Grouped, LazyRows
 from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT
-from multivalid.atoms.symbols import symbols
 from multivalid.grid import Grid
 from multivalid.groups.membership import Bits
 from multivalid.groups.remote import draw, fetch
 from multivalid.properties import Property
 from multivalid.properties.base import Array
+from multivalid.properties.ops import expressions
 
 SAMPLE = 500_000
 FEW_LABELS = 4096  # labels with at most this many values in the sample are kept value by value
@@ -38,11 +38,12 @@ class Laws:
 def cells(rows: LazyRows, prop: Property, grid: Grid) -> Grouped:
     """Per (groups, level): 1 (0 without weight), w, wV, w², w²V², w·prediction, w²V⁴, wS, then w·t_1, w·t_2, …"""
     y, p, w = nw.col(LABEL), nw.col(PREDICTION), nw.col(WEIGHT)
-    symbol = symbols(prop)
-    wv = w * symbol.identify(p, y)
-    moments = [w * t for t in symbol.moments(y)]
-    terms = [(w > 0).cast(nw.Float64), w, wv, w * w, wv * wv, w * p, wv * wv * symbol.identify(p, y) * symbol.identify(p, y)]
-    return rows.grouped([(place(p, grid.boundaries), len(grid))], [*terms, w * symbol.score(p, y), *moments])
+    prop.check_engine()
+    v, s = prop.residual(expressions(), p, y), prop.scoring(expressions(), p, y)
+    wv = w * v
+    moments = [w * t for t in prop.statistics(expressions(), y) or []]
+    terms = [(w > 0).cast(nw.Float64), w, wv, w * w, wv * wv, w * p, wv * wv * v * v]
+    return rows.grouped([(place(p, grid.boundaries), len(grid))], [*terms, w * s, *moments])
 
 
 def laws(rows: LazyRows, grid: Grid) -> Laws:
@@ -98,9 +99,8 @@ def default_levels(rows: LazyRows, as_given: int, levels: int) -> tuple[Grid, st
 def largest_identification(parts: Sequence[LazyRows], prop: Property, grid: Grid) -> float:
     """The largest |V| at the outermost levels of any label."""
     ends = [float(grid.points[0]), float(grid.points[-1])]
-    symbol = symbols(prop)
-    if symbol.monotone:
+    if prop.monotone_in_label:
         labels = np.array([end for rows in parts for end in (rows.totals.least, rows.totals.most)])
         return float(np.abs(prop.identify(np.array(ends)[:, None], labels)).max())
-    sizes = [symbol.identify(end, nw.col(LABEL)).abs().max().alias(f"v{i}") for i, end in enumerate(ends)]
+    sizes = [prop.residual(expressions(), end, nw.col(LABEL)).abs().max().alias(f"v{i}") for i, end in enumerate(ends)]
     return max(float(value) for rows in parts for value in fetch(rows.frame.select(*sizes)).row(0))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from multivalid.grid import Grid
 from multivalid.properties import Property
 from multivalid.properties.base import Array
+from multivalid.properties.ops import NUMPY, Ops
 
 Index = NDArray[np.intp]
 LARGEST_OPERATOR = 1 << 18  # numbers: 2 MB, so that it stays in cache
@@ -102,10 +103,16 @@ class Piecewise:
         return np.concatenate(rows).reshape(2 * levels, -1)
 
     def score_constant(self, labels: Array) -> Array:
-        shifted = labels - self.origin
+        return np.asarray(self.scoring_constant(NUMPY, labels))
+
+    def scoring_constant(self, ops: Ops, label: Any) -> Any:
+        """The part of S that the moments leave out, as a formula."""
+        prop = self.prop
+        if not self.origin:
+            return prop.scoring_constant(ops, label)
+        shifted = label - self.origin
         # V ignores the shift, but S may change by an amount that depends on the label alone (a quantile's does).
-        moved = self.prop.score(labels, labels) - self.prop.score(shifted, shifted) if self.origin else 0.0
-        return np.asarray(self.prop.score_constant(shifted) + moved)
+        return prop.scoring_constant(ops, shifted) + (prop.scoring(ops, label, label) - prop.scoring(ops, shifted, shifted))
 
     def _on_grid(self, sums: Array, coefficients: Array) -> Array:
         running = np.concatenate([np.zeros((1, self.width)), np.cumsum(sums, axis=0)])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import operator
 from dataclasses import replace
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from multivalid.atoms import select
@@ -14,7 +14,6 @@ from multivalid.atoms.keys import look_up, place
 from multivalid.atoms.lazy import LazyRows
 from multivalid.atoms.select import Rows
 from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT
-from multivalid.atoms.symbols import choose, column, hinge
 from multivalid.audit.lazy import audit_lazy
 from multivalid.batch.algorithm import Progress
 from multivalid.batch.lazy import judge
@@ -23,11 +22,12 @@ from multivalid.groups.engine import balanced
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame
 from multivalid.practical import fit as practical
-from multivalid.practical.link import EDGE, LARGEST, SNAP, Link
-from multivalid.practical.model import Model
+from multivalid.practical.formula import eta, summed_shifts
+from multivalid.practical.link import SNAP
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.practical.shifts import ShiftRound
 from multivalid.properties import Property
+from multivalid.properties.ops import expressions
 
 SAMPLE = 1_000_000  # rows that come to the driver; all of them where there are no more
 _ETA, _BASE, _PULL = "__mv_eta", "__mv_base", "__mv_pull"
@@ -71,7 +71,7 @@ def _local(rows: LazyRows, seed: int) -> tuple[Rows, bool]:
 def predicting_link(frame: Frame, groups: FittedGroups, predictor: LinkPredictor, output: str = PREDICTION) -> Frame:
     """Final predictions as expressions of the base prediction and the groups; nothing is computed yet."""
     if predictor.model is None:
-        return frame.with_columns(column(PREDICTION).alias(output))
+        return frame.with_columns(nw.col(PREDICTION).alias(output))
     if frame.implementation.is_ibis():
         raise InputError(
             "predictions of a practical model are not supported on Ibis, which hands numbers to its engine as decimals; use the engine "
@@ -79,61 +79,13 @@ def predicting_link(frame: Frame, groups: FittedGroups, predictor: LinkPredictor
         )
     names = [name for name in frame.collect_schema().names() if name != output]
     flags = groups.expressions(frame.collect_schema())
-    staged = frame.with_columns(forward(predictor.link, column(PREDICTION)).alias(_BASE))
-    staged = staged.with_columns(pull(predictor.model, flags[1:]).alias(_PULL))  # once: the start uses it many times
-    staged = staged.with_columns(start(predictor.model, column(_BASE), column(_PULL), flags[1:]).alias(_ETA))
+    ops = expressions()
+    staged = frame.with_columns(predictor.link.onto(ops, nw.col(PREDICTION)).alias(_BASE))
+    staged = staged.with_columns(summed_shifts(ops, predictor.model, nw.col(_BASE), flags[1:]).alias(_PULL))
+    staged = staged.with_columns(eta(ops, predictor.model, nw.col(_BASE), nw.col(_PULL), flags[1:]).alias(_ETA))
     for made in predictor.rounds:
-        staged = staged.with_columns(shifted(made, column(_ETA), flags).alias(_ETA))
-    return staged.select(*names, final(predictor.link, column(_ETA)).alias(output))
-
-
-def forward(link: Link, values: Any) -> Any:
-    """`Link.forward` as an expression."""
-    if link.kind == "logit":
-        share = (values - link.center) / link.scale
-        inside = choose(share < EDGE, EDGE, choose(share > 1 - EDGE, 1 - EDGE, share))
-        return inside.log() - (inside * -1.0 + 1.0).log()
-    if link.kind == "log":
-        least = EDGE * link.scale
-        return (choose(values > least, values, least) / link.scale).log()
-    return (values - link.center) / link.scale
-
-
-def final(link: Link, values: Any) -> Any:
-    """`Link.final` as an expression."""
-    if link.kind == "logit":
-        inside = choose(values < -LARGEST, -LARGEST, choose(values > LARGEST, LARGEST, values))
-        predictions = ((inside * -1.0).exp() + 1.0) ** -1.0 * link.scale + link.center
-        lo, hi = link.ends
-        near = SNAP * (hi - lo)
-        cut = choose(predictions <= lo + near, lo, choose(predictions >= hi - near, hi, predictions))
-        return cut if link.stretched else predictions
-    if link.kind == "log":
-        return choose(values > LARGEST, LARGEST, values).exp() * link.scale
-    return values * link.scale + link.center
-
-
-def pull(model: Model, flags: list[Any]) -> Any:
-    """The summed shifts of the groups as an expression."""
-    shifts = [choose(flag, float(shift), 0.0) for flag, shift in zip(flags, model.shifts, strict=True)]
-    return balanced(shifts, operator.add) if shifts else column(_BASE) * 0.0
-
-
-def start(model: Model, base: Any, index: Any, flags: list[Any]) -> Any:
-    """`Model.evaluate` as an expression; float64 throughout, where rows in memory use float32 features."""
-    standard = (base - model.center) / model.scale
-    along = [standard, *(hinge(standard, float(knot)) for knot in model.knots)]
-    pulls = [index, *(hinge(index, float(knot)) for knot in model.bend_knots)]
-    terms = [base + float(model.curve[0]), *(part * float(c) for part, c in zip(along, model.curve[1:], strict=True))]
-    terms += [part * float(c) for part, c in zip(pulls, [1.0, *model.bends], strict=True)]
-    if model.twists.size:
-        terms += [u * b * float(c) for (u, b), c in zip(itertools.product(pulls, along), model.twists, strict=True)]
-    for (i, j), amount in zip(model.pairs.T, model.products, strict=True):
-        if j < model.shifts.size:
-            terms.append(choose(flags[i] & flags[j], float(amount), 0.0))
-        else:
-            terms.append(choose(flags[i], standard * float(amount), 0.0))
-    return balanced(terms, operator.add)
+        staged = staged.with_columns(shifted(made, nw.col(_ETA), flags).alias(_ETA))
+    return staged.select(*names, predictor.link.back(ops, nw.col(_ETA), SNAP).alias(output))
 
 
 def shifted(made: ShiftRound, eta: Any, flags: list[Any]) -> Any:
@@ -144,5 +96,5 @@ def shifted(made: ShiftRound, eta: Any, flags: list[Any]) -> Any:
         table = np.zeros(made.edges.size + 1)
         for g, at, amount in made.shifts:
             table[at] += amount if g == group else 0.0
-        terms.append(choose(flags[group], look_up(level, table.tolist()), 0.0))
+        terms.append(expressions().where(flags[group], look_up(level, table.tolist()), 0.0))
     return balanced(terms, operator.add)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from multivalid.batch.plan import label_facts
 from multivalid.errors import ModelFileError
 from multivalid.properties import Property
 from multivalid.properties.base import Array, Interval
+from multivalid.properties.ops import NUMPY, Ops
 from multivalid.storage import is_number
 
 EDGE = 1e-7  # predictions at the end of the range are taken this far inside before the logarithm
@@ -21,64 +23,43 @@ SNAP = 1e-4  # of the range: how near to such an end counts as the end
 PROBE = 2_000  # rows that settle the scale
 
 
-@dataclass(frozen=True)
-class Link:
-    """A monotone map and its inverse.
-
-    "logit" maps (center, center + scale) onto the line; predictions made through it never leave [lo, hi] (see `choose_link`).
+class Link(ABC):
+    """A monotone map of predictions onto the line and its inverse, each a formula for arrays and for the expressions of an engine.
 
     Examples
     --------
-    >>> logit = Link("logit")
+    >>> logit = LogOdds()
     >>> round(float(logit.inverse(logit.forward(np.array(0.25)))), 12)
     0.25
     """
 
-    kind: str
-    center: float = 0.0
-    scale: float = 1.0
-    stretched: bool = False
+    kind: ClassVar[str]  # its name in a file
+    center: float
+    scale: float
+    stretched: bool
+
+    @abstractmethod
+    def onto(self, ops: Ops, values: Any) -> Any:
+        """Predictions on the link scale."""
+
+    @abstractmethod
+    def back(self, ops: Ops, values: Any, snap: float = 0.0) -> Any:
+        """Predictions in the label's own units; next to an end that labels sit on (within `snap` of the range), the end itself."""
 
     def forward(self, values: Array) -> Array:
         """Predictions on the link scale."""
-        if self.kind == "logit":
-            inside = np.clip((values - self.center) / self.scale, EDGE, 1 - EDGE)
-            return np.asarray(np.log(inside) - np.log1p(-inside))
-        if self.kind == "log":
-            return np.asarray(np.log(np.maximum(values, EDGE * self.scale) / self.scale))
-        return np.asarray((values - self.center) / self.scale)
+        return np.asarray(self.onto(NUMPY, values))
 
     def inverse(self, values: Array) -> Array:
         """Predictions in the label's own units."""
-        if self.kind == "logit":
-            share = 1 / (1 + np.exp(-np.clip(values, -LARGEST, LARGEST)))
-            return self._cut(np.asarray(self.center + self.scale * share), 0.0)
-        if self.kind == "log":
-            return np.asarray(self.scale * np.exp(np.minimum(values, LARGEST)))
-        return np.asarray(self.center + self.scale * values)
+        return np.asarray(self.back(NUMPY, values))
 
     def final(self, values: Array) -> Array:
         """Predictions as they are handed out: next to an end that labels sit on, the end itself.
 
         The loss has its kink exactly there, and the fit ends a hair to either side of it; a hair below, such labels are not covered.
         """
-        return self._cut(self.inverse(values), SNAP)
-
-    @property
-    def ends(self) -> Interval:
-        """The range of the predictions, for log-odds."""
-        if not self.stretched:
-            return Interval(self.center, self.center + self.scale)
-        width = self.scale / (1 + 2 * STRETCH)
-        lo = self.center + STRETCH * width
-        return Interval(lo, lo + width)
-
-    def _cut(self, predictions: Array, snap: float) -> Array:
-        if not self.stretched:
-            return predictions
-        lo, hi = self.ends
-        near = snap * (hi - lo)
-        return np.where(predictions <= lo + near, lo, np.where(predictions >= hi - near, hi, predictions))
+        return np.asarray(self.back(NUMPY, values, SNAP))
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -94,10 +75,74 @@ class Link:
             raise ModelFileError(f"link center must be finite and scale positive, got {str(numbers)[:80]}.")
         if not isinstance(data["stretched"], bool):
             raise ModelFileError(f"link stretched must be true or false, got {data['stretched']!r}.")
-        return cls(data["kind"], float(numbers[0]), float(numbers[1]), data["stretched"])
+        return KINDS[data["kind"]](float(numbers[0]), float(numbers[1]), data["stretched"])
 
 
-KINDS = ("logit", "log", "identity")
+@dataclass(frozen=True)
+class LogOdds(Link):
+    """Maps (center, center + scale) onto the line; predictions made through it never leave the range (see `choose_link`)."""
+
+    kind: ClassVar[str] = "logit"
+    center: float = 0.0
+    scale: float = 1.0
+    stretched: bool = False
+
+    def onto(self, ops: Ops, values: Any) -> Any:
+        share = ops.minimum(ops.maximum((values - self.center) / self.scale, EDGE), 1 - EDGE)
+        return ops.log(share / (1 - share))
+
+    def back(self, ops: Ops, values: Any, snap: float = 0.0) -> Any:
+        odds = ops.exp(ops.minimum(ops.maximum(values, -LARGEST), LARGEST))
+        predictions = self.center + self.scale * (odds / (1 + odds))
+        if not self.stretched:
+            return predictions
+        lo, hi = self.ends
+        near = snap * (hi - lo)
+        return ops.where(predictions <= lo + near, lo, ops.where(predictions >= hi - near, hi, predictions))
+
+    @property
+    def ends(self) -> Interval:
+        """The range of the predictions."""
+        if not self.stretched:
+            return Interval(self.center, self.center + self.scale)
+        width = self.scale / (1 + 2 * STRETCH)
+        lo = self.center + STRETCH * width
+        return Interval(lo, lo + width)
+
+
+@dataclass(frozen=True)
+class Logarithm(Link):
+    """Maps positive amounts onto the line, `scale` to zero."""
+
+    kind: ClassVar[str] = "log"
+    center: float = 0.0
+    scale: float = 1.0
+    stretched: bool = False
+
+    def onto(self, ops: Ops, values: Any) -> Any:
+        return ops.log(ops.maximum(values, EDGE * self.scale) / self.scale)
+
+    def back(self, ops: Ops, values: Any, snap: float = 0.0) -> Any:
+        return self.scale * ops.exp(ops.minimum(values, LARGEST))
+
+
+@dataclass(frozen=True)
+class OwnUnits(Link):
+    """Leaves predictions as they are, up to the unit: one is about the noise of one label."""
+
+    kind: ClassVar[str] = "identity"
+    center: float = 0.0
+    scale: float = 1.0
+    stretched: bool = False
+
+    def onto(self, ops: Ops, values: Any) -> Any:
+        return (values - self.center) / self.scale
+
+    def back(self, ops: Ops, values: Any, snap: float = 0.0) -> Any:
+        return self.center + self.scale * values
+
+
+KINDS: dict[str, type[LogOdds] | type[Logarithm] | type[OwnUnits]] = {"logit": LogOdds, "log": Logarithm, "identity": OwnUnits}
 
 
 def choose_link(prop: Property, labels: Array, predictions: Array) -> Link:
@@ -112,10 +157,10 @@ def choose_link(prop: Property, labels: Array, predictions: Array) -> Link:
         return _log_odds(span, at_ends)
     points = prop.solve_points(labels[:PROBE])  # the best prediction of each label alone: values on the property's own scale
     if facts.range.lo >= 0 and predictions.min() > 0 and points.std() > points.mean() > 0:
-        return Link("log", scale=float(points.mean()))
+        return Logarithm(scale=float(points.mean()))
     # One unit of the link is about the noise of one label, so that the ridge means the same in any units.
     scale = float(points.std()) or float(predictions.std()) or 1.0
-    return Link("identity", float(predictions.mean()), scale)
+    return OwnUnits(float(predictions.mean()), scale)
 
 
 def _known_range(prop: Property, labels: Array, span: Interval, predictions: Array) -> Interval | None:
@@ -132,5 +177,5 @@ def _known_range(prop: Property, labels: Array, span: Interval, predictions: Arr
 def _log_odds(span: Interval, at_ends: bool) -> Link:
     """Where a quantile may be the very end of the range, log-odds would never reach it: stretch the range, and cut at its ends."""
     if not at_ends:
-        return Link("logit", span.lo, span.length)
-    return Link("logit", span.lo - STRETCH * span.length, span.length * (1 + 2 * STRETCH), True)
+        return LogOdds(span.lo, span.length)
+    return LogOdds(span.lo - STRETCH * span.length, span.length * (1 + 2 * STRETCH), True)

@@ -1,16 +1,18 @@
-"""The protocol of a property: three verbs (identify, score, solve) and its facts as data.
+"""The protocol of a property: two formulas (residual V, score S), three verbs (identify, score, solve) and its facts as data.
 
 A property Γ of the label distribution comes with
 
-* an identification V(γ, y), nondecreasing in γ, whose mean over labels is zero exactly at γ = Γ (negative below, positive above);
+* a residual V(γ, y), nondecreasing in γ, whose mean over labels is zero exactly at γ = Γ (negative below, positive above): γ − y for a
+  mean, and for every other property what γ − y is for a mean; the paper calls it the identification function;
 * a score S(γ, y) with ∂S/∂γ = V, whose mean over labels is smallest at Γ.
 
-Everything after this layer needs only these, plus, for speed, the *pieces* of the property (see `Pieces`).
+Both are written once, over `ops` (see `multivalid.properties.ops`): `identify` and `score` evaluate them on arrays, an engine evaluates
+the same formulas as expressions. Everything after this layer needs only these, plus, for speed, the *pieces* of the property.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,8 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from multivalid import validate
 from multivalid.errors import InputError
+from multivalid.properties.ops import NUMPY, Ops, expressions, numpy_only
+from multivalid.properties.reading import MEAN_V, Reading
+from multivalid.properties.target import Array as Array
+from multivalid.properties.target import OwnColumn, Target
 
-Array = NDArray[np.float64]
 ROUNDING = 1e-14  # of the sum of absolute terms: a sum closer to zero than this is zero
 
 
@@ -93,7 +98,7 @@ class Pieces(NamedTuple):
     score: Array
 
 
-class Property(ABC):
+class Property(Target):
     """A property of a label distribution that can be identified and scored.
 
     Subclasses are small frozen dataclasses: equal parameters make equal properties, and `repr` reads back.
@@ -109,14 +114,39 @@ class Property(ABC):
     True
     """
 
+    # ---- the formulas, written once for arrays and engines ----------------------------------------------------
+    def residual(self, ops: Ops, prediction: Any, label: Any) -> Any:
+        """V(prediction, label) as a formula."""
+        raise numpy_only(repr(self))
+
+    def scoring(self, ops: Ops, prediction: Any, label: Any) -> Any:
+        """S(prediction, label) as a formula."""
+        return self.residual(ops, prediction, label)  # says why there is none
+
+    def statistics(self, ops: Ops, label: Any) -> list[Any] | None:
+        """t_1(y), t_2(y), … as formulas (t_0 = 1 is left out); None when the property has no finite set of moments."""
+        return None
+
+    def best_prediction(self, ops: Ops, label: Any) -> Any:
+        """The prediction that scores best if the label is certain, as a formula; None where it has to be searched for."""
+        return None
+
+    def scoring_constant(self, ops: Ops, label: Any) -> Any:
+        """κ(y), the part of S that no prediction changes and that `pieces` leaves out, as a formula."""
+        return ops.filled(0.0, label)
+
+    def must_be_positive(self, ops: Ops, label: Any) -> Any | None:
+        """A formula that has to be positive for every label; None where every label of the domain will do."""
+        return None
+
     # ---- the three verbs -------------------------------------------------------------------------------------
-    @abstractmethod
     def identify(self, prediction: ArrayLike, label: ArrayLike) -> Array:
         """V(prediction, label), element by element (numbers or arrays that broadcast)."""
+        return np.asarray(self.residual(NUMPY, *broadcast(prediction, label)))
 
-    @abstractmethod
     def score(self, prediction: ArrayLike, label: ArrayLike) -> Array:
         """S(prediction, label), element by element (numbers or arrays that broadcast)."""
+        return np.asarray(self.scoring(NUMPY, *broadcast(prediction, label)))
 
     def solve(self, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Γ of the weighted empirical law of `labels` (the lowest value where Γ is an interval)."""
@@ -151,7 +181,8 @@ class Property(ABC):
 
     def solve_points(self, labels: Array) -> Array:
         """Γ of a law that sits on one label, for each label: the prediction that scores best if the label is certain."""
-        return self.solve_segments(labels, np.ones_like(labels), np.arange(labels.size))
+        known = self.best_prediction(NUMPY, labels)
+        return self.solve_segments(labels, np.ones_like(labels), np.arange(labels.size)) if known is None else np.asarray(known)
 
     # ---- facts -----------------------------------------------------------------------------------------------
     @property
@@ -170,7 +201,8 @@ class Property(ABC):
     # ---- structure, for exact sufficient statistics ------------------------------------------------------------
     def moments(self, labels: Array) -> Array | None:
         """t_k(y) as (rows, K), t_0 = 1; None when the property has no finite set of moments."""
-        return None
+        found = self.statistics(NUMPY, labels)
+        return None if found is None else np.stack([np.ones_like(labels), *found], axis=1)
 
     def pieces(self, points: Array) -> Pieces | None:
         """V and S on a grid in terms of the moments; None exactly when `moments` is None."""
@@ -181,8 +213,13 @@ class Property(ABC):
         return None
 
     def score_constant(self, labels: Array) -> Array:
-        """κ(y), the part of the score that no prediction changes."""
-        return np.zeros_like(labels)
+        """κ(y) of each label."""
+        return np.asarray(self.scoring_constant(NUMPY, labels))
+
+    @property
+    def monotone_in_label(self) -> bool:
+        """Whether V is monotone in the label, so that |V| is largest at the ends of the label range."""
+        return False
 
     @property
     def shift_invariant(self) -> bool:
@@ -192,9 +229,46 @@ class Property(ABC):
         """
         return False
 
+    def check_engine(self) -> None:
+        """Refuse a property that an engine cannot add up: one without moments, or with a Python function inside.
+
+        Examples
+        --------
+        >>> Property.from_identification(lambda g, y: g - y).check_engine()
+        Traceback (most recent call last):
+        multivalid.errors.InputError: <property '<lambda>'> has no moments that an engine could add up. Collect the rows into memory (or
+        a random sample of them) and pass that frame as data=.
+        """
+        import narwhals as nw
+
+        if self.statistics(expressions(), nw.col("label")) is None:
+            raise numpy_only(repr(self))
+
+    # ---- as a target of one coordinate -------------------------------------------------------------------------
+    @property
+    def coordinates(self) -> tuple[OwnColumn, ...]:
+        return (OwnColumn(self, 0, self.spec or repr(self)),)
+
+    @property
+    def reading(self) -> Reading:
+        """How mean V is shown to a person."""
+        return MEAN_V
+
     # ---- shared help -------------------------------------------------------------------------------------------
-    def check_labels(self, labels: Array, name: str = "y_true") -> Array:
-        """Refuse labels outside the domain."""
+    def check_labels(self, values: Any, name: str = "y_true") -> Array:
+        """Refuse labels outside the domain, and those for which a denominator is not positive."""
+        labels: Array = np.asarray(values, dtype=np.float64)
+        self._check_domain(labels, name)
+        denominator = self.must_be_positive(NUMPY, labels)
+        if denominator is not None and not (denominator > 0).all():
+            bad = np.flatnonzero(~(denominator > 0))
+            raise InputError(
+                f"{name} must keep the denominator of {self!r} positive: {len(bad)} labels do not, the first at row "
+                f"{bad[0]} (label {labels[bad[0]]:g}, denominator {denominator[bad[0]]:g})."
+            )
+        return labels
+
+    def _check_domain(self, labels: Array, name: str) -> None:
         lo, hi = self.label_domain
         outside = np.flatnonzero((labels < lo) | (labels > hi))
         if outside.size:
@@ -202,7 +276,6 @@ class Property(ABC):
                 f"{name} must lie in [{lo:g}, {hi:g}] for {self!r}: {outside.size} values do not, the first at row "
                 f"{outside[0]} ({labels[outside[0]]:g}); rescale the labels or choose another property."
             )
-        return labels
 
     @property
     def spec(self) -> str | None:
@@ -283,6 +356,21 @@ class Property(ABC):
         from multivalid.properties.custom import from_score
 
         return from_score(score, range=range, labels=labels, lipschitz=lipschitz, anti_lipschitz=anti_lipschitz, name=name)
+
+
+class Location(Property):
+    """A property that moves with the labels: V depends on γ − y alone, and a certain label is its own best prediction."""
+
+    def best_prediction(self, ops: Ops, label: Any) -> Any:
+        return label
+
+    @property
+    def shift_invariant(self) -> bool:
+        return True
+
+    @property
+    def monotone_in_label(self) -> bool:
+        return True
 
 
 def broadcast(prediction: ArrayLike, label: ArrayLike) -> tuple[Array, Array]:

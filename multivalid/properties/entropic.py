@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from multivalid import validate
 from multivalid.errors import InputError
-from multivalid.properties.base import Array, Facts, Interval, Pieces, Property, broadcast, one_piece
+from multivalid.properties.base import Array, Facts, Interval, Pieces, Property, one_piece
+from multivalid.properties.ops import Ops
 
 # exp(709) is the largest double; squares of V and sums over many rows must stay below it as well.
 LARGEST_EXPONENT = 300.0
@@ -32,13 +34,21 @@ class Entropic(Property):
         if self.theta == 0:
             raise InputError("theta must not be 0: the limit is the mean, use Mean().")
 
-    def identify(self, prediction: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(prediction, label)
-        return np.asarray((np.exp(self.theta * g) - np.exp(self.theta * y)) / self.theta)
+    def residual(self, ops: Ops, prediction: Any, label: Any) -> Any:
+        return (ops.exp(self.theta * prediction) - ops.exp(self.theta * label)) / self.theta
 
-    def score(self, prediction: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(prediction, label)
-        return np.asarray(np.exp(self.theta * g) / self.theta**2 - g * np.exp(self.theta * y) / self.theta)
+    def scoring(self, ops: Ops, prediction: Any, label: Any) -> Any:
+        return ops.exp(self.theta * prediction) / self.theta**2 - prediction * ops.exp(self.theta * label) / self.theta
+
+    def statistics(self, ops: Ops, label: Any) -> list[Any]:
+        return [ops.exp(self.theta * label)]
+
+    def best_prediction(self, ops: Ops, label: Any) -> Any:
+        return label
+
+    @property
+    def monotone_in_label(self) -> bool:
+        return True
 
     def solve_segments(self, labels: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
         sizes = np.diff(np.append(starts, labels.size))
@@ -51,18 +61,12 @@ class Entropic(Property):
         most = LARGEST_EXPONENT / abs(self.theta)
         return Interval(-most, most)
 
-    def solve_points(self, labels: Array) -> Array:
-        return labels
-
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         low, high = sorted((np.exp(self.theta * lo), np.exp(self.theta * hi)))
         ends = Interval(lo, hi)
         spread = float(high - low) / abs(self.theta)
         span = max(float(self.score(hi, lo) - self.score(lo, lo)), float(self.score(lo, hi) - self.score(hi, hi)))
         return Facts(ends, ends, spread, float(high), "", float(1 / low), span)
-
-    def moments(self, labels: Array) -> Array:
-        return np.stack([np.ones_like(labels), np.exp(self.theta * labels)], axis=1)
 
     def pieces(self, points: Array) -> Pieces:
         one, nil, e, t = np.ones_like(points), np.zeros_like(points), np.exp(self.theta * points), self.theta

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from multivalid import validate
-from multivalid.properties.base import Array, Facts, Interval, Pieces, Property, broadcast
+from multivalid.properties.base import Array, Facts, Interval, Location, Pieces
+from multivalid.properties.ops import Ops
 
 
 @dataclass(frozen=True)
-class Expectile(Property):
+class Expectile(Location):
     """The tau-expectile: V = 2|1[y ≤ γ] − τ|(γ − y) and S = |1[y ≤ γ] − τ|(γ − y)²; tau = 0.5 is the mean.
 
     Examples
@@ -28,16 +30,14 @@ class Expectile(Property):
     def __post_init__(self) -> None:
         object.__setattr__(self, "tau", validate.fraction(self.tau, "tau"))
 
-    def _side(self, g: Array, y: Array) -> Array:
-        return np.where(y <= g, 1 - self.tau, self.tau)
+    def residual(self, ops: Ops, prediction: Any, label: Any) -> Any:
+        return ops.where(label <= prediction, 2 * (1 - self.tau), 2 * self.tau) * (prediction - label)
 
-    def identify(self, prediction: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(prediction, label)
-        return np.asarray(2 * self._side(g, y) * (g - y))
+    def scoring(self, ops: Ops, prediction: Any, label: Any) -> Any:
+        return ops.where(label <= prediction, 1 - self.tau, self.tau) * ops.power(prediction - label, 2)
 
-    def score(self, prediction: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(prediction, label)
-        return np.asarray(self._side(g, y) * (g - y) ** 2)
+    def statistics(self, ops: Ops, label: Any) -> list[Any]:
+        return [label, ops.power(label, 2)]
 
     def solve_segments(self, labels: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
         return np.array([self._solve_one(y, w) for y, w in zip(_split(labels, starts), _split(weights, starts), strict=True)])
@@ -54,20 +54,10 @@ class Expectile(Property):
         use = max(first - 1, 0)
         return origin + float((below_y[use] + above_y[use]) / (below[use] + above[use]))
 
-    def solve_points(self, labels: Array) -> Array:
-        return labels
-
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         most, least = max(self.tau, 1 - self.tau), min(self.tau, 1 - self.tau)
         span = hi - lo
         return Facts(Interval(lo, hi), Interval(lo, hi), 2 * most * span, 2 * most, "", 1 / (2 * least), most * span**2)
-
-    @property
-    def shift_invariant(self) -> bool:
-        return True
-
-    def moments(self, labels: Array) -> Array:
-        return np.stack([np.ones_like(labels), labels, labels**2], axis=1)
 
     def pieces(self, points: Array) -> Pieces:
         one, nil = np.ones_like(points), np.zeros_like(points)

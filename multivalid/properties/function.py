@@ -10,6 +10,7 @@ import numpy as np
 
 from multivalid.errors import InputError, PropertyError
 from multivalid.properties.base import Array, Interval
+from multivalid.properties.ops import NUMPY, Ops, numpy_only
 
 MESH = 4097
 
@@ -21,15 +22,17 @@ class Function:
     body: Callable[[Array], Array] | int
     name: str
 
-    def __call__(self, labels: Array) -> Array:
+    def __call__(self, ops: Ops, label: Any) -> Any:
         if isinstance(self.body, int):
-            return np.asarray(labels**self.body, dtype=np.float64)
-        return checked(self.body, self.name, labels)
+            return ops.power(label, self.body) if self.body else ops.filled(1.0, label)
+        if ops is not NUMPY:
+            raise numpy_only(f"{self.name}={name_of(self.body)}, a Python function,")
+        return checked(self.body, self.name, label)
 
     def range(self, lo: float, hi: float) -> Interval:
         """Smallest and largest value on a fine mesh of [lo, hi], ends and zero included."""
         mesh = np.linspace(lo, hi, MESH)
-        values = self(np.append(mesh, np.clip(0.0, lo, hi)))
+        values = self(NUMPY, np.append(mesh, np.clip(0.0, lo, hi)))
         return Interval(float(values.min()), float(values.max()))
 
 

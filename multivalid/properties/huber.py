@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from multivalid import validate
-from multivalid.properties.base import Array, Facts, Interval, Pieces, Property, broadcast
+from multivalid.properties.base import Array, Facts, Interval, Location, Pieces
+from multivalid.properties.ops import Ops
 
 
 @dataclass(frozen=True)
-class Huber(Property):
+class Huber(Location):
     """Huber's M-functional: V = clip(γ − y, −k, k), S the usual half square with linear tails.
 
     Between the mean (large k) and the median (small k). Labels farther than k from γ all pull alike, so a law can have an
@@ -29,30 +30,21 @@ class Huber(Property):
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", validate.positive(self.k, "k"))
 
-    def identify(self, prediction: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(prediction, label)
-        return np.clip(g - y, -self.k, self.k)
+    def residual(self, ops: Ops, prediction: Any, label: Any) -> Any:
+        return ops.minimum(ops.maximum(prediction - label, -self.k), self.k)
 
-    def score(self, prediction: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(prediction, label)
-        u = np.abs(g - y)
-        near = np.minimum(u, self.k)
-        return np.asarray(near**2 / 2 + self.k * (u - near))
+    def scoring(self, ops: Ops, prediction: Any, label: Any) -> Any:
+        distance = ops.absolute(prediction - label)
+        near = ops.minimum(distance, self.k)
+        return ops.power(near, 2) / 2 + self.k * (distance - near)
 
-    def solve_points(self, labels: Array) -> Array:
-        return labels
+    def statistics(self, ops: Ops, label: Any) -> list[Any]:
+        return [label, ops.power(label, 2)]
 
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         span = hi - lo
         near = min(span, self.k)
         return Facts(Interval(lo, hi), Interval(lo, hi), near, 1.0, "", None, near**2 / 2 + self.k * (span - near))
-
-    @property
-    def shift_invariant(self) -> bool:
-        return True
-
-    def moments(self, labels: Array) -> Array:
-        return np.stack([np.ones_like(labels), labels, labels**2], axis=1)
 
     def pieces(self, points: Array) -> Pieces:
         one, nil, k = np.ones_like(points), np.zeros_like(points), self.k

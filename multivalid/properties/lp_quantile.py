@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import comb
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from multivalid import validate
 from multivalid.errors import InputError
-from multivalid.properties.base import Array, Facts, Interval, Pieces, Property, broadcast
+from multivalid.properties.base import Array, Facts, Interval, Location, Pieces
+from multivalid.properties.ops import Ops
 
 # Above this power the expansion of (γ − y)^p into moments loses digits; V is then evaluated label by label.
 LARGEST_EXPANDED_POWER = 4
 
 
 @dataclass(frozen=True)
-class LpQuantile(Property):
+class LpQuantile(Location):
     """The L_p-quantile: S = |1[y ≤ γ] − τ|·|γ − y|^p with p > 1, and V its derivative.
 
     Examples
@@ -35,20 +36,16 @@ class LpQuantile(Property):
         if self.p <= 1:
             raise InputError(f"p must be above 1, got {self.p!r}; p = 1 is Quantile(tau).")
 
-    def _side(self, g: Array, y: Array) -> Array:
-        return np.where(y <= g, 1 - self.tau, self.tau)
+    def residual(self, ops: Ops, prediction: Any, label: Any) -> Any:
+        side = ops.where(label <= prediction, self.p * (1 - self.tau), -self.p * self.tau)
+        return side * ops.power(ops.absolute(prediction - label), self.p - 1)
 
-    def identify(self, prediction: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(prediction, label)
-        u = g - y
-        return np.asarray(self.p * self._side(g, y) * np.abs(u) ** (self.p - 1) * np.sign(u))
+    def scoring(self, ops: Ops, prediction: Any, label: Any) -> Any:
+        return ops.where(label <= prediction, 1 - self.tau, self.tau) * ops.power(ops.absolute(prediction - label), self.p)
 
-    def score(self, prediction: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(prediction, label)
-        return np.asarray(self._side(g, y) * np.abs(g - y) ** self.p)
-
-    def solve_points(self, labels: Array) -> Array:
-        return labels
+    def statistics(self, ops: Ops, label: Any) -> list[Any] | None:
+        power = self._power()
+        return None if power is None else [ops.power(label, k) for k in range(1, power + 1)]
 
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         most, span, p = max(self.tau, 1 - self.tau), hi - lo, self.p
@@ -60,16 +57,8 @@ class LpQuantile(Property):
             anti = 1 / (p * (p - 1) * min(self.tau, 1 - self.tau) * span ** (p - 2))
         return Facts(Interval(lo, hi), Interval(lo, hi), p * most * span ** (p - 1), lipschitz, reason, anti, most * span**p)
 
-    @property
-    def shift_invariant(self) -> bool:
-        return True
-
     def _power(self) -> int | None:
         return int(self.p) if self.p.is_integer() and self.p <= LARGEST_EXPANDED_POWER else None
-
-    def moments(self, labels: Array) -> Array | None:
-        power = self._power()
-        return None if power is None else np.stack([labels**k for k in range(power + 1)], axis=1)
 
     def pieces(self, points: Array) -> Pieces | None:
         power = self._power()

@@ -4,44 +4,53 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from multivalid.properties.base import Array, Facts, Interval, Pieces, Property, broadcast, one_piece
+from multivalid.properties.base import Array, Facts, Interval, Pieces, Property, one_piece
+from multivalid.properties.ops import NUMPY, Ops
+from multivalid.properties.reading import OBSERVED_MEAN, Reading
 
 
 class Expectation(Property):
     """E[g(Y)]: V = γ − g(y) and S = (γ − g(y))² / 2."""
 
     @abstractmethod
-    def transform(self, labels: Array) -> Array:
-        """g(y) for each label."""
+    def transform(self, ops: Ops, label: Any) -> Any:
+        """g(y) as a formula."""
 
     @abstractmethod
     def transform_range(self, lo: float, hi: float) -> Interval:
         """Where g lies for labels in [lo, hi]."""
 
-    def identify(self, prediction: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(prediction, label)
-        return np.asarray(g - self.transform(y))
+    def residual(self, ops: Ops, prediction: Any, label: Any) -> Any:
+        return prediction - self.transform(ops, label)
 
-    def score(self, prediction: ArrayLike, label: ArrayLike) -> Array:
-        return np.asarray(self.identify(prediction, label) ** 2 / 2)
+    def scoring(self, ops: Ops, prediction: Any, label: Any) -> Any:
+        return ops.power(prediction - self.transform(ops, label), 2) / 2
+
+    def statistics(self, ops: Ops, label: Any) -> list[Any]:
+        return [self.transform(ops, label)]
+
+    def best_prediction(self, ops: Ops, label: Any) -> Any:
+        return self.transform(ops, label)
+
+    def scoring_constant(self, ops: Ops, label: Any) -> Any:
+        return ops.power(self.transform(ops, label), 2) / 2
+
+    @property
+    def reading(self) -> Reading:
+        return OBSERVED_MEAN
 
     def solve_segments(self, labels: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
-        total = np.add.reduceat(weights * self.transform(labels), starts)
+        total = np.add.reduceat(weights * self.transform(NUMPY, labels), starts)
         return np.asarray(total / np.add.reduceat(weights, starts))
-
-    def solve_points(self, labels: Array) -> Array:
-        return self.transform(labels)
 
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         span = self.transform_range(lo, hi)
         return Facts(Interval(lo, hi), span, span.length, 1.0, "", 1.0, span.length**2 / 2)
-
-    def moments(self, labels: Array) -> Array:
-        return np.stack([np.ones_like(labels), self.transform(labels)], axis=1)
 
     def pieces(self, points: Array) -> Pieces:
         one = np.ones_like(points)
@@ -49,9 +58,6 @@ class Expectation(Property):
 
     def solve_moments(self, means: Array) -> Array:
         return means[:, 1]
-
-    def score_constant(self, labels: Array) -> Array:
-        return np.asarray(self.transform(labels) ** 2 / 2)
 
 
 @dataclass(frozen=True)
@@ -66,14 +72,18 @@ class Mean(Expectation):
     -0.30000000000000004
     """
 
-    def transform(self, labels: Array) -> Array:
-        return labels
+    def transform(self, ops: Ops, label: Any) -> Any:
+        return label
 
     def transform_range(self, lo: float, hi: float) -> Interval:
         return Interval(lo, hi)
 
     @property
     def shift_invariant(self) -> bool:
+        return True
+
+    @property
+    def monotone_in_label(self) -> bool:
         return True
 
     @property

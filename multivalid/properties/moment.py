@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from multivalid.errors import InputError
 from multivalid.properties.base import Array, Interval
 from multivalid.properties.function import Function, name_of, power_or_function
 from multivalid.properties.mean import Expectation
+from multivalid.properties.ops import Ops
+from multivalid.properties.reading import OBSERVED_SHARE, Reading
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,8 +46,8 @@ class Moment(Expectation):
         tail = "" if self.range is None else f", range={self.range!r}"
         return f"Moment({name_of(self.g)}{tail})"
 
-    def transform(self, labels: Array) -> Array:
-        return Function(self.g, "g")(labels)
+    def transform(self, ops: Ops, label: Any) -> Any:
+        return Function(self.g, "g")(ops, label)
 
     def transform_range(self, lo: float, hi: float) -> Interval:
         return Interval(*self.range) if self.range else Function(self.g, "g").range(lo, hi)
@@ -76,8 +79,12 @@ class EventProbability(Expectation):
     def __repr__(self) -> str:
         return f"EventProbability({_end_text(self.lo)}, {_end_text(self.hi)})"
 
-    def transform(self, labels: Array) -> Array:
-        return np.asarray((labels >= self.lo) & (labels <= self.hi), dtype=np.float64)
+    def transform(self, ops: Ops, label: Any) -> Any:
+        return ops.number((label >= self.lo) & (label <= self.hi))
+
+    @property
+    def reading(self) -> Reading:
+        return OBSERVED_SHARE
 
     def transform_range(self, lo: float, hi: float) -> Interval:
         return Interval(0.0, 1.0)

@@ -44,9 +44,10 @@ from multivalid.properties.pairs import (
 from multivalid.properties.quantile import Quantile
 from multivalid.properties.ratio import Ratio
 from multivalid.properties.tail_risk import CVaR, RangeVaR
+from multivalid.properties.target import Target
 
-Target = Property | Pair | Functional
-Entry = tuple[Callable[..., Target], tuple[Callable[[str], Any], ...]]
+Parsed = Target | Functional
+Entry = tuple[Callable[..., Parsed], tuple[Callable[[str], Any], ...]]
 
 # name → (what to build, how to read each parameter)
 CATALOGUE: dict[str, tuple[Callable[..., Property], tuple[Callable[[str], Any], ...]]] = {
@@ -126,7 +127,7 @@ def register(name: str, prop: Named) -> Named:
     return prop
 
 
-def parse(text: str | Target) -> Property:
+def parse(text: str | Parsed) -> Property:
     """The property that `text` names: "mean", "quantile:0.9", "lp_quantile:1.5:0.9", or a registered name.
 
     Names of pairs and of functionals without an identification are refused here; `parse_any` reads them.
@@ -144,7 +145,7 @@ def parse(text: str | Target) -> Property:
     raise ScopeError(f"property {text!r} cannot be calibrated alone; multivalid.scope({text!r}) says why and names what works.")
 
 
-def parse_any(text: str | Target) -> Target:
+def parse_any(text: str | Parsed) -> Parsed:
     """The property, pair or functional that `text` names: "quantile:0.9", "quantile_cvar:0.95", "bayes:quantile:0.9", "variance".
 
     Examples
@@ -154,7 +155,7 @@ def parse_any(text: str | Target) -> Target:
     >>> parse_any("bayes:expectile:0.8")
     BayesPair(prop=Expectile(tau=0.8))
     """
-    if isinstance(text, (Property, Pair, Functional)):
+    if isinstance(text, (Target, Functional)):
         return text
     if not isinstance(text, str):
         raise InputError(f"property must be a property or its name, got {text!r}.")
@@ -166,7 +167,7 @@ def parse_any(text: str | Target) -> Target:
     return _build(text, name, values)
 
 
-def _build(text: str, name: str, values: list[str]) -> Target:
+def _build(text: str, name: str, values: list[str]) -> Parsed:
     entries = _entries()
     if name not in entries:
         known = [*entries, *_USER]
@@ -189,7 +190,7 @@ def _entries() -> dict[str, Entry]:
     return {**CATALOGUE, **PAIRS, **FUNCTIONALS}
 
 
-def spec_of(prop: Target) -> str | None:
+def spec_of(prop: Parsed) -> str | None:
     """Text that `parse_any` reads back to `prop`; None when it was built from a function and has no registered name."""
     if prop.spec is not None:
         return prop.spec

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from multivalid import validate
-from multivalid.properties.base import Array, Facts, Interval, Pieces, Property, broadcast
+from multivalid.properties.base import Array, Facts, Interval, Location, Pieces
+from multivalid.properties.ops import Ops
+from multivalid.properties.reading import Reading, coverage
 
 # A cumulative weight this close below tau·total counts as having reached it: rounding must not skip a tie.
 REACHED = 1 - 1e-13
 
 
 @dataclass(frozen=True)
-class Quantile(Property):
+class Quantile(Location):
     """The tau-quantile: V = 1[y ≤ γ] − τ and S = (1 − τ)γ + (y − γ)₊.
 
     Where a law leaves an interval of quantiles, `solve` gives its lowest point.
@@ -33,13 +36,18 @@ class Quantile(Property):
     def __post_init__(self) -> None:
         object.__setattr__(self, "tau", validate.fraction(self.tau, "tau"))
 
-    def identify(self, prediction: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(prediction, label)
-        return np.where(y <= g, 1 - self.tau, -self.tau)
+    def residual(self, ops: Ops, prediction: Any, label: Any) -> Any:
+        return ops.where(label <= prediction, 1 - self.tau, -self.tau)
 
-    def score(self, prediction: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(prediction, label)
-        return np.asarray((1 - self.tau) * g + np.maximum(y - g, 0.0))
+    def scoring(self, ops: Ops, prediction: Any, label: Any) -> Any:
+        return (1 - self.tau) * prediction + ops.maximum(label - prediction, 0.0)
+
+    def statistics(self, ops: Ops, label: Any) -> list[Any]:
+        return [label]
+
+    @property
+    def reading(self) -> Reading:
+        return coverage(self.tau)
 
     def solve_segments(self, labels: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
         total = np.add.reduceat(weights, starts)
@@ -52,20 +60,10 @@ class Quantile(Property):
         at = np.searchsorted(law + share, np.arange(starts.size) + self.tau * REACHED, side="left")
         return np.asarray(labels[np.clip(at, starts, starts + sizes - 1)])
 
-    def solve_points(self, labels: Array) -> Array:
-        return labels
-
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         most = max(self.tau, 1 - self.tau)
         reason = "the coverage of a single label jumps; L is the largest density of the labels, estimated per cell on data"
         return Facts(Interval(lo, hi), Interval(lo, hi), most, None, reason, None, most * (hi - lo))
-
-    @property
-    def shift_invariant(self) -> bool:
-        return True
-
-    def moments(self, labels: Array) -> Array:
-        return np.stack([np.ones_like(labels), labels], axis=1)
 
     def pieces(self, points: Array) -> Pieces:
         one, nil = np.ones_like(points), np.zeros_like(points)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from multivalid.errors import InputError
-from multivalid.properties.base import Array, Facts, Interval, Pieces, Property, broadcast, one_piece
+from multivalid.properties.base import Array, Facts, Interval, Pieces, Property, one_piece
 from multivalid.properties.function import MESH, Function, name_of, power_or_function
+from multivalid.properties.ops import NUMPY, Ops
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,35 +37,30 @@ class Ratio(Property):
     def __repr__(self) -> str:
         return f"Ratio({name_of(self.numerator)}, {name_of(self.denominator)})"
 
-    def _parts(self, y: Array) -> tuple[Array, Array]:
-        return Function(self.numerator, "numerator")(y), Function(self.denominator, "denominator")(y)
+    def statistics(self, ops: Ops, label: Any) -> list[Any]:
+        return [Function(self.numerator, "numerator")(ops, label), Function(self.denominator, "denominator")(ops, label)]
 
-    def identify(self, prediction: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(prediction, label)
-        a, b = self._parts(y)
-        return np.asarray(g * b - a)
+    def residual(self, ops: Ops, prediction: Any, label: Any) -> Any:
+        a, b = self.statistics(ops, label)
+        return prediction * b - a
 
-    def score(self, prediction: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(prediction, label)
-        a, b = self._parts(y)
-        return np.asarray(b * g**2 / 2 - a * g)
+    def scoring(self, ops: Ops, prediction: Any, label: Any) -> Any:
+        a, b = self.statistics(ops, label)
+        return (prediction * b / 2 - a) * prediction
+
+    def best_prediction(self, ops: Ops, label: Any) -> Any:
+        a, b = self.statistics(ops, label)
+        return a / b
+
+    def must_be_positive(self, ops: Ops, label: Any) -> Any:
+        return self.statistics(ops, label)[1]
 
     def solve_segments(self, labels: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
-        a, b = self._parts(labels)
+        a, b = self.statistics(NUMPY, labels)
         return np.asarray(np.add.reduceat(weights * a, starts) / np.add.reduceat(weights * b, starts))
 
-    def check_labels(self, labels: Array, name: str = "y_true") -> Array:
-        _, b = self._parts(labels)
-        bad = np.flatnonzero(b <= 0)
-        if bad.size:
-            raise InputError(
-                f"{name} must keep the denominator of {self!r} positive: {bad.size} labels do not, the first at row "
-                f"{bad[0]} (label {labels[bad[0]]:g}, denominator {b[bad[0]]:g})."
-            )
-        return labels
-
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
-        a, b = self._parts(np.linspace(lo, hi, MESH))
+        a, b = self.statistics(NUMPY, np.linspace(lo, hi, MESH))
         kept = b > 0  # the denominator may touch zero at the edge of the label range
         if not kept.any():
             raise InputError(
@@ -75,10 +72,6 @@ class Ratio(Property):
         bound = float(max(np.abs(ends.lo * b - a).max(), np.abs(ends.hi * b - a).max()))
         anti = float(1 / b.min()) if b.min() > 0 else None
         return Facts(Interval(lo, hi), ends, bound, most, "", anti, most * ends.length**2 / 2)
-
-    def moments(self, labels: Array) -> Array:
-        a, b = self._parts(labels)
-        return np.stack([np.ones_like(labels), a, b], axis=1)
 
     def pieces(self, points: Array) -> Pieces:
         one, nil = np.ones_like(points), np.zeros_like(points)

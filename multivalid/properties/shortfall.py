@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from multivalid.errors import InputError, PropertyError
-from multivalid.properties.base import Array, Facts, Interval, Property, broadcast
+from multivalid.properties.base import Array, Facts, Interval, Location, broadcast
 from multivalid.properties.function import MESH, checked, name_of
 from multivalid.properties.quadrature import integrate
 
@@ -17,7 +17,7 @@ PROBES = np.concatenate([-np.geomspace(4.0, 1e-3, 60), [0.0], np.geomspace(1e-3,
 
 
 @dataclass(frozen=True, repr=False)
-class Shortfall(Property):
+class Shortfall(Location):
     """The γ with E[loss(Y − γ)] = 0, for an increasing, vectorised `loss` with loss(0) = 0; V = −loss(y − γ).
 
     `loss` may have a kink at 0 (it is integrated on each side of it); kinks elsewhere cost accuracy of the score.
@@ -57,9 +57,6 @@ class Shortfall(Property):
         g, y = broadcast(prediction, label)
         return integrate(self._loss, np.zeros_like(y), y - g)
 
-    def solve_points(self, labels: Array) -> Array:
-        return labels
-
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         mesh = np.linspace(lo - hi, hi - lo, MESH)
         values = self._loss(mesh)
@@ -68,10 +65,6 @@ class Shortfall(Property):
         span = max(float(self.score(hi, lo)), float(self.score(lo, hi)))
         anti = None if flattest <= 1e-12 * steepest else 1 / flattest
         return Facts(ends, ends, float(np.abs(values).max()), steepest, "", anti, span)
-
-    @property
-    def shift_invariant(self) -> bool:
-        return True
 
 
 def _slopes(mesh: Array, values: Array) -> tuple[float, float]:

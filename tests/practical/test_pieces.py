@@ -17,13 +17,13 @@ from multivalid.groups.membership import Membership
 from multivalid.practical import newton, start
 from multivalid.practical.accept import choose, t_statistic
 from multivalid.practical.data import LinkRows, Matching
-from multivalid.practical.link import Link, choose_link
+from multivalid.practical.link import Link, LogOdds, choose_link
 from multivalid.practical.model import Model
 from multivalid.practical.shifts import ShiftRound
 
 from .data import binary
 
-LOGIT = Link("logit")
+LOGIT = LogOdds()
 
 
 def link_rows(d: dict[str, np.ndarray], weights: np.ndarray | None = None) -> LinkRows:

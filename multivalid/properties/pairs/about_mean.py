@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from multivalid import validate
-from multivalid.properties.base import Array, Interval, Property, broadcast
+from multivalid.properties.base import Array, Interval, Property
 from multivalid.properties.mean import Mean
-from multivalid.properties.pairs.base import Pair, PairFacts, target_facts, three
+from multivalid.properties.ops import Ops
+from multivalid.properties.pairs.base import Pair, PairFacts, target_facts
 
 
 class AboutMean(Pair):
@@ -45,9 +47,8 @@ class MeanVariance(AboutMean):
     def second_name(self) -> str:
         return "variance"
 
-    def target(self, first: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(first, label)
-        return np.asarray((y - g) ** 2)
+    def pseudo_label(self, ops: Ops, first: Any, label: Any) -> Any:
+        return ops.power(label - first, 2)
 
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> PairFacts:
         length = hi - lo
@@ -77,13 +78,11 @@ class MeanStd(AboutMean):
     def has_target(self) -> bool:
         return False
 
-    def identify_second(self, first: ArrayLike, second: ArrayLike, label: ArrayLike) -> Array:
-        g, s, y = three(first, second, label)
-        return np.asarray(s**2 - (y - g) ** 2)
+    def second_residual(self, ops: Ops, first: Any, second: Any, label: Any) -> Any:
+        return ops.power(second, 2) - ops.power(label - first, 2)
 
-    def score_second(self, first: ArrayLike, second: ArrayLike, label: ArrayLike) -> Array:
-        g, s, y = three(first, second, label)
-        return np.asarray(s**3 / 3 - s * (y - g) ** 2)
+    def second_scoring(self, ops: Ops, first: Any, second: Any, label: Any) -> Any:
+        return ops.power(second, 3) / 3 - second * ops.power(label - first, 2)
 
     def solve_second(self, first: float, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         return float(np.sqrt(MeanVariance().solve_second(first, labels, sample_weight)))
@@ -121,9 +120,8 @@ class MeanMoment(AboutMean):
     def second_name(self) -> str:
         return f"central moment {self.k}"
 
-    def target(self, first: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(first, label)
-        return np.asarray((y - g) ** self.k)
+    def pseudo_label(self, ops: Ops, first: Any, label: Any) -> Any:
+        return ops.power(label - first, self.k)
 
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> PairFacts:
         length = hi - lo
@@ -151,9 +149,8 @@ class MeanMAD(AboutMean):
     def second_name(self) -> str:
         return "mean absolute deviation"
 
-    def target(self, first: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(first, label)
-        return np.abs(y - g)
+    def pseudo_label(self, ops: Ops, first: Any, label: Any) -> Any:
+        return ops.absolute(label - first)
 
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> PairFacts:
         return target_facts(self.first.facts(lo, hi), Interval(0.0, hi - lo), 1.0, None)

@@ -7,8 +7,8 @@ second coordinate is calibrating the mean of the pseudo-label `target`.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from multivalid import validate
 from multivalid.errors import PropertyError
-from multivalid.properties.base import Array, Facts, Interval, Property
+from multivalid.properties.base import Array, Facts, Interval, Property, broadcast
+from multivalid.properties.ops import NUMPY, Ops, numpy_only
+from multivalid.properties.reading import MEAN_V, OBSERVED_GIVEN_FIRST, Reading
+from multivalid.properties.target import Coordinate, OwnColumn, Target
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class PairFacts:
         return self.bayes_scale is not None
 
 
-class Pair(ABC):
+class Pair(Target):
     """Two functionals of a label distribution that can be calibrated together. Subclasses are small frozen dataclasses.
 
     Examples
@@ -88,17 +91,37 @@ class Pair(ABC):
         """Whether V¹ = γ¹ − target(γ⁰, y)."""
         return True
 
+    # ---- formulas, written once for arrays and engines --------------------------------------------------------
+    def pseudo_label(self, ops: Ops, first: Any, label: Any) -> Any:
+        """target(γ⁰, y) as a formula; only for pairs that have one."""
+        if not self.has_target:
+            raise PropertyError(f"{self!r} has no target: use identify_second and score_second.")
+        raise numpy_only(repr(self))
+
+    def second_residual(self, ops: Ops, first: Any, second: Any, label: Any) -> Any:
+        """V¹(first; second, label) as a formula."""
+        return second - self.pseudo_label(ops, first, label)
+
+    def second_scoring(self, ops: Ops, first: Any, second: Any, label: Any) -> Any:
+        """S¹(first; second, label) as a formula."""
+        return ops.power(self.second_residual(ops, first, second, label), 2) / 2
+
+    # ---- the same on arrays ------------------------------------------------------------------------------------
     def target(self, first: ArrayLike, label: ArrayLike) -> Array:
         """The pseudo-label whose mean is the second coordinate; only for pairs that have one."""
-        raise PropertyError(f"{self!r} has no target: use identify_second and score_second.")
+        return np.asarray(self.pseudo_label(NUMPY, *broadcast(first, label)))
 
     def identify_second(self, first: ArrayLike, second: ArrayLike, label: ArrayLike) -> Array:
         """V¹(first; second, label), element by element."""
-        return np.asarray(np.asarray(second, dtype=np.float64) - self.target(first, label))
+        if self.has_target:
+            return np.asarray(np.asarray(second, dtype=np.float64) - self.target(first, label))
+        return np.asarray(self.second_residual(NUMPY, *three(first, second, label)))
 
     def score_second(self, first: ArrayLike, second: ArrayLike, label: ArrayLike) -> Array:
         """S¹(first; second, label), with ∂S¹/∂second = V¹."""
-        return np.asarray(self.identify_second(first, second, label) ** 2 / 2)
+        if self.has_target:
+            return np.asarray(self.identify_second(first, second, label) ** 2 / 2)
+        return np.asarray(self.second_scoring(NUMPY, *three(first, second, label)))
 
     def solve(self, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[float, float]:
         """(Γ⁰, Γ¹) of the weighted empirical law of `labels`."""
@@ -125,9 +148,18 @@ class Pair(ABC):
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> PairFacts:
         """Constants when labels lie in [lo, hi], in the label's own units."""
 
-    def check_labels(self, labels: Array, name: str = "y_true") -> Array:
+    # ---- as a target of two coordinates ----------------------------------------------------------------------
+    @property
+    def coordinates(self) -> tuple[Coordinate, Coordinate]:
+        return OwnColumn(self.first, 0, self.names[0]), SecondCoordinate(self)
+
+    @property
+    def joint(self) -> bool:
+        return True
+
+    def check_labels(self, values: Any, name: str = "y_true") -> Array:
         """Refuse labels outside the domain of the first coordinate."""
-        return self.first.check_labels(labels, name)
+        return self.first.check_labels(values, name)
 
     @property
     def spec(self) -> str | None:
@@ -222,13 +254,38 @@ class Pair(ABC):
 
 
 @dataclass(frozen=True)
-class SecondCoordinate:
+class SecondCoordinate(Coordinate):
     """The second coordinate of a pair, where it has to be spoken of alone: V¹ with γ⁰ the first prediction."""
 
     pair: Pair
 
     def __repr__(self) -> str:
         return self.pair.names[1]
+
+    @property
+    def column(self) -> int:
+        return 1
+
+    @property
+    def name(self) -> str:
+        return self.pair.names[1]
+
+    @property
+    def reading(self) -> Reading:
+        return OBSERVED_GIVEN_FIRST if self.pair.has_target else MEAN_V
+
+    def residual(self, ops: Ops, columns: Sequence[Any], label: Any) -> Any:
+        if ops is NUMPY:  # a user's pair may know arrays only
+            return self.pair.identify_second(columns[0], columns[1], label)
+        return self.pair.second_residual(ops, columns[0], columns[1], label)
+
+    def scoring(self, ops: Ops, columns: Sequence[Any], label: Any) -> Any:
+        if ops is NUMPY:
+            return self.pair.score_second(columns[0], columns[1], label)
+        return self.pair.second_scoring(ops, columns[0], columns[1], label)
+
+    def solve_segments(self, labels: Array, weights: Array, starts: NDArray[np.intp], earlier: Sequence[Array]) -> Array:
+        return self.pair.solve_second_segments(earlier[0], labels, weights, starts)
 
 
 def target_facts(

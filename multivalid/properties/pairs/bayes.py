@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from multivalid import validate
 from multivalid.errors import InputError
-from multivalid.properties.base import Array, Interval, Property, broadcast
+from multivalid.properties.base import Array, Interval, Property
 from multivalid.properties.expectile import Expectile
+from multivalid.properties.ops import Ops
 from multivalid.properties.pairs.base import Pair, PairFacts, target_facts
 from multivalid.properties.quantile import Quantile
 
@@ -49,8 +51,11 @@ class BayesPair(Pair):
         own = self.prop.spec or repr(self.prop)
         return own, f"risk of {own}"
 
+    def pseudo_label(self, ops: Ops, first: Any, label: Any) -> Any:
+        return self.prop.scoring(ops, first, label)
+
     def target(self, first: ArrayLike, label: ArrayLike) -> Array:
-        return self.prop.score(first, label)
+        return self.prop.score(first, label)  # a user's property may know arrays only
 
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> PairFacts:
         first = self.prop.facts(lo, hi)
@@ -104,9 +109,8 @@ class QuantileCVaR(Pair):
     def names(self) -> tuple[str, str]:
         return f"quantile {self.tau:g}", f"CVaR {self.tau:g}"
 
-    def target(self, first: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(first, label)
-        return np.asarray(g + np.maximum(y - g, 0.0) / (1 - self.tau))
+    def pseudo_label(self, ops: Ops, first: Any, label: Any) -> Any:
+        return first + ops.maximum(label - first, 0.0) / (1 - self.tau)
 
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> PairFacts:
         tail = 1 - self.tau
@@ -143,9 +147,8 @@ class QuantileSpectral(Pair):
     def names(self) -> tuple[str, str]:
         return f"quantile {self.tau:g}", f"{self.share:g} CVaR {self.tau:g} + {1 - self.share:g} mean"
 
-    def target(self, first: ArrayLike, label: ArrayLike) -> Array:
-        g, y = broadcast(first, label)
-        return np.asarray(self.share * QuantileCVaR(self.tau).target(g, y) + (1 - self.share) * y)
+    def pseudo_label(self, ops: Ops, first: Any, label: Any) -> Any:
+        return self.share * QuantileCVaR(self.tau).pseudo_label(ops, first, label) + (1 - self.share) * label
 
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> PairFacts:
         tail = 1 - self.tau
@@ -182,8 +185,8 @@ class ExpectileVariantile(Pair):
     def names(self) -> tuple[str, str]:
         return f"expectile {self.tau:g}", f"variantile {self.tau:g}"
 
-    def target(self, first: ArrayLike, label: ArrayLike) -> Array:
-        return self.first.score(first, label)
+    def pseudo_label(self, ops: Ops, first: Any, label: Any) -> Any:
+        return self.first.scoring(ops, first, label)
 
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> PairFacts:
         most, length = max(self.tau, 1 - self.tau), hi - lo

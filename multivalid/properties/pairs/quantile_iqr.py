@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from multivalid import validate
 from multivalid.errors import InputError
 from multivalid.properties.base import Array, Interval, Property
-from multivalid.properties.pairs.base import Pair, PairFacts, three
+from multivalid.properties.ops import Ops
+from multivalid.properties.pairs.base import Pair, PairFacts
 from multivalid.properties.quantile import Quantile
 
 
@@ -45,14 +47,12 @@ class QuantileIQR(Pair):
     def has_target(self) -> bool:
         return False
 
-    def identify_second(self, first: ArrayLike, second: ArrayLike, label: ArrayLike) -> Array:
-        g, d, y = three(first, second, label)
+    def second_residual(self, ops: Ops, first: Any, second: Any, label: Any) -> Any:
         # Distances are compared as y − γ⁰ ≤ γ¹: that is how solve_second forms them, so its answer is covered to the last bit.
-        return np.where(y - g <= d, 1 - self.high, -self.high)
+        return ops.where(label - first <= second, 1 - self.high, -self.high)
 
-    def score_second(self, first: ArrayLike, second: ArrayLike, label: ArrayLike) -> Array:
-        g, d, y = three(first, second, label)
-        return np.asarray((1 - self.high) * d + np.maximum(y - g - d, 0.0))
+    def second_scoring(self, ops: Ops, first: Any, second: Any, label: Any) -> Any:
+        return (1 - self.high) * second + ops.maximum(label - first - second, 0.0)
 
     def solve_second(self, first: float, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         return Quantile(self.high).solve(validate.vector(labels, "labels") - first, sample_weight)

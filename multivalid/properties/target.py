@@ -1,0 +1,165 @@
+"""What is predicted: a target has one or more coordinates, and a prediction has one column for each.
+
+A `Property` has one coordinate, a `Pair` two, `Quantiles` and `Classes` several. Whoever handles a prediction asks for
+`len(target.coordinates)` columns and treats coordinate after coordinate; nobody asks which kind of target it is.
+
+=====================  ====================================================================================================
+of a target            ``coordinates``, ``names``, ``joint``, ``spec``, ``check_labels``, ``check_predictions``,
+                       ``residuals``, ``scores``, ``breaks``, ``mend``
+of a coordinate        ``column``, ``name``, ``residual`` (V), ``scoring`` (S), ``solve_segments`` (Γ), ``reading``
+=====================  ====================================================================================================
+
+V is a generalised residual: γ − y for a mean, 1[y ≤ γ] − τ for a quantile. A target is calibrated for a group when each coordinate's V
+averages to zero at every level of its predictions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from multivalid import validate
+from multivalid.properties.ops import NUMPY, Ops
+from multivalid.properties.reading import Reading
+
+if TYPE_CHECKING:
+    from multivalid.properties.base import Property
+
+Array = NDArray[np.float64]
+
+
+class Coordinate(ABC):
+    """One column of a prediction: its V, S and Γ, where the other columns may have a say (the second coordinate of a pair)."""
+
+    @property
+    @abstractmethod
+    def column(self) -> int:
+        """Which column of the predictions this is."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is called in tables and reports."""
+
+    @property
+    @abstractmethod
+    def reading(self) -> Reading:
+        """How its mean V is shown to a person."""
+
+    @abstractmethod
+    def residual(self, ops: Ops, columns: Sequence[Any], label: Any) -> Any:
+        """V, from all columns of the predictions: arrays with `NUMPY`, expressions with `expressions()`."""
+
+    @abstractmethod
+    def scoring(self, ops: Ops, columns: Sequence[Any], label: Any) -> Any:
+        """S, whose slope in the own column is V."""
+
+    @abstractmethod
+    def solve_segments(self, labels: Array, weights: Array, starts: NDArray[np.intp], earlier: Sequence[Array]) -> Array:
+        """Γ of many laws at once (see `Property.solve_segments`), given the values of the earlier coordinates, one array each."""
+
+
+@dataclass(frozen=True)
+class OwnColumn(Coordinate):
+    """A property that reads its own column alone."""
+
+    prop: Property
+    index: int
+    title: str
+
+    @property
+    def column(self) -> int:
+        return self.index
+
+    @property
+    def name(self) -> str:
+        return self.title
+
+    @property
+    def reading(self) -> Reading:
+        return self.prop.reading
+
+    def residual(self, ops: Ops, columns: Sequence[Any], label: Any) -> Any:
+        if ops is NUMPY:  # a user's property may know arrays only
+            return self.prop.identify(columns[self.index], label)
+        return self.prop.residual(ops, columns[self.index], label)
+
+    def scoring(self, ops: Ops, columns: Sequence[Any], label: Any) -> Any:
+        if ops is NUMPY:
+            return self.prop.score(columns[self.index], label)
+        return self.prop.scoring(ops, columns[self.index], label)
+
+    def solve_segments(self, labels: Array, weights: Array, starts: NDArray[np.intp], earlier: Sequence[Array] = ()) -> Array:
+        return self.prop.solve_segments(labels, weights, starts)
+
+
+class Target(ABC):
+    """What is predicted, as a list of coordinates.
+
+    Examples
+    --------
+    >>> import multivalid as mv
+    >>> [coordinate.name for coordinate in mv.MeanVariance().coordinates]
+    ['mean', 'variance']
+    >>> mv.MeanVariance().residuals([[0.5, 0.1]], [1.0])  # one row, a column of V for each coordinate
+    array([[-0.5 , -0.15]])
+    >>> mv.Mean().residuals([0.5, 0.25], [1.0, 0.0])  # one coordinate: predictions may be a plain vector
+    array([[-0.5 ],
+           [ 0.25]])
+    """
+
+    @property
+    @abstractmethod
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """One per column of the predictions, in order."""
+
+    @property
+    def joint(self) -> bool:
+        """Whether cells are crossings of the levels of all columns (a pair), rather than levels of each column by itself."""
+        return False
+
+    @property
+    @abstractmethod
+    def spec(self) -> str | None:
+        """Text that `parse_any` reads back to an equal target; None for one built from a user's function."""
+
+    @abstractmethod
+    def check_labels(self, values: Any, name: str = "y_true") -> Array:
+        """Labels as float64, or an error that names the first that will not do."""
+
+    def check_predictions(self, predictions: Any, name: str = "y_pred") -> Array:
+        """Predictions as (rows, coordinates), or an error; a vector will do where there is one coordinate."""
+        return validate.columns(_as_columns(predictions, len(self.coordinates)), name, len(self.coordinates))
+
+    def residuals(self, predictions: ArrayLike, labels: ArrayLike) -> Array:
+        """V of every row and coordinate: (rows, coordinates)."""
+        columns, y = self._columns(predictions, labels)
+        return np.stack([np.asarray(c.residual(NUMPY, columns, y), dtype=np.float64) for c in self.coordinates], axis=1)
+
+    def scores(self, predictions: ArrayLike, labels: ArrayLike) -> Array:
+        """S of every row and coordinate: (rows, coordinates)."""
+        columns, y = self._columns(predictions, labels)
+        return np.stack([np.asarray(c.scoring(NUMPY, columns, y), dtype=np.float64) for c in self.coordinates], axis=1)
+
+    def breaks(self, predictions: Array) -> NDArray[np.bool_]:
+        """Rows of (rows, coordinates) that break the target's constraint: quantiles that cross, shares that do not sum to one."""
+        return np.zeros(len(predictions), dtype=bool)
+
+    def mend(self, predictions: Array) -> Array:
+        """The same predictions with the constraint restored; rows that keep it are not changed."""
+        return predictions
+
+    def _columns(self, predictions: ArrayLike, labels: ArrayLike) -> tuple[list[Array], Array]:
+        table = np.asarray(_as_columns(predictions, len(self.coordinates)), dtype=np.float64)
+        return list(table.T), self.check_labels(np.asarray(labels))
+
+
+def _as_columns(predictions: Any, width: int) -> Any:
+    if width == 1 and np.ndim(predictions) == 1:
+        return np.asarray(predictions)[:, None]
+    return predictions
