@@ -23,7 +23,7 @@ def write_json(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write text to a temporary name beside `path`, then rename."""
-    target = Path(path)
+    target = Path(os.path.realpath(path))  # through a link: the file it points to changes, the link stays
     try:
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
         try:
@@ -38,6 +38,16 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
             raise
     except OSError as error:
         raise InputError(f"cannot write {target}: {error.strerror or error}.") from None
+
+
+def refuse_model(path: str | os.PathLike[str]) -> None:
+    """Refuse to put something else where a model lies."""
+    if os.path.exists(path) and os.fspath(path).lower().endswith(".json"):
+        try:
+            read_json(path)
+        except ModelFileError:
+            return
+        raise InputError(f"{os.fspath(path)} holds a saved model, which a report would overwrite; choose another name.")
 
 
 def _usual_mode() -> int:

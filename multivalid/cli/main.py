@@ -3,18 +3,42 @@
 from __future__ import annotations
 
 import importlib.util
+import io
+import os
 import sys
+from typing import NoReturn
 
 
 def main() -> None:
     """Run the command line, or say in one line how to install it."""
+    try:
+        _run()
+    except KeyboardInterrupt:  # while the packages are still being imported
+        sys.stderr.write("multivalid: interrupted; nothing was written.\n")
+        _leave(130)
+    except SystemExit as stop:
+        if stop.code in (130, 143):
+            _leave(stop.code)
+        raise
+
+
+def _leave(code: int) -> NoReturn:
+    """End with this code: Python would end by the signal itself where an import was interrupted, whoever caught that since."""
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _run() -> None:
     missing = [name for name in ("typer", "rich", "duckdb") if importlib.util.find_spec(name) is None]
     if missing:
         sys.stderr.write(f"multivalid: the command line needs {', '.join(missing)}: pip install 'multivalid[cli]'\n")
         raise SystemExit(2)
-    from multivalid.cli.app import app
+    for stream in (sys.stdout, sys.stderr):  # a name that the terminal cannot show is shown escaped; it is no reason to fail
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    from multivalid.cli.app import run
 
-    app()
+    run()
 
 
 if __name__ == "__main__":

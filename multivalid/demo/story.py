@@ -51,7 +51,10 @@ def run(folder: Path) -> dict[str, Any]:
         "Done",
         f"in {time.perf_counter() - start:.0f} s. Open {folder / 'report.html'} in a browser, and pair.html beside it for the pair; their",
     )
-    say("", f"numbers are in report.json and pair.json, the calibrated model is in {folder / 'model.json'} (mv.load reads it).")
+    say(
+        "",
+        f"numbers are in report.report.json and pair.report.json, the calibrated model is in {folder / 'model.json'} (mv.load reads it).",
+    )
     return numbers
 
 

@@ -15,7 +15,7 @@ from multivalid.report import geometry
 from multivalid.report.readings import reading_of
 from multivalid.report.sources import Story
 from multivalid.report.words import change_text, number
-from multivalid.storage import write_text
+from multivalid.storage import refuse_model, write_text
 
 TEMPLATES = Path(__file__).parent / "templates"
 ROWS = 2000  # groups that the page lists; the JSON file has all of them
@@ -24,19 +24,34 @@ STEPS = (1.0, 2.0, 3.0, 5.0)  # standard errors at which the heat map's colour d
 
 
 def write(story: Story, path: str | os.PathLike[str]) -> Path:
-    """Write the page to `path` and its numbers beside it, as JSON; or only the JSON when `path` ends in .json.
+    """Write the page to `path` and its numbers beside it, to NAME.report.json; or only the numbers, to `path`, when it ends in .json.
 
     Returns the path written.
     """
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm", ".json"):
         raise InputError(f"path must end in .html or .json, got {os.fspath(path)!r}.")
+    refuse_model(target)
     content = contents.build(story)
     page = None if target.suffix.lower() == ".json" else render(content, story)
-    write_text(target.with_suffix(".json"), json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+    write_text(
+        numbers_beside(target) if page is not None else target,
+        json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n",
+    )
     if page is not None:
         write_text(target, page)
     return target
+
+
+def numbers_beside(page: Path) -> Path:
+    """Where the numbers of a page go: not to NAME.json, which may well be the model.
+
+    Examples
+    --------
+    >>> numbers_beside(Path("a.html")).name
+    'a.report.json'
+    """
+    return page.with_suffix(".report.json")
 
 
 def render(content: dict[str, Any], story: Story) -> str:

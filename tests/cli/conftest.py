@@ -21,12 +21,12 @@ class Terminal:
         self.folder = folder
 
     def __call__(self, *words: str, code: int = 0) -> str:
-        from multivalid.cli.app import app
+        from multivalid.cli.app import run
 
         out, err, ended = io.StringIO(), io.StringIO(), 0
         with contextlib.chdir(self.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
-                app(list(words), prog_name="multivalid")
+                run(words)
             except SystemExit as stop:  # anything else is a traceback, and fails the test
                 ended = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
         assert ended == code, f"{ended}\n{out.getvalue()}\n{err.getvalue()}"

@@ -126,13 +126,13 @@ def test_report_of_a_pair(terminal: Terminal, folder: Path) -> None:
     terminal(*words, "var,es", *pair)
     losses = pd.read_csv(folder / "losses.csv")
     found = mv.audit("loss", ["var", "es"], data=losses, groups=["desk"], property="quantile_cvar:0.975")
-    told = {row["name"]: row["now"] for row in json.loads((folder / "pair.json").read_text())["headline"]}
+    told = {row["name"]: row["now"] for row in json.loads((folder / "pair.report.json").read_text())["headline"]}
     assert told["first_worst_error"] == pytest.approx(found.errors[0], rel=1e-12)
     assert told["second_worst_error"] == pytest.approx(found.errors[1], rel=1e-12)
     fitted = mv.multicalibrate("loss", ["var", "es"], data=losses, groups=["desk"], property="quantile_cvar:0.975")
     fitted.save(folder / "pair_model.json")
     terminal(*words, "var,es", "--model", "pair_model.json")
-    assert "before" in json.loads((folder / "pair.json").read_text())["headline"][0]
+    assert "before" in json.loads((folder / "pair.report.json").read_text())["headline"][0]
     assert "two columns" in terminal(*words, "var", *pair, code=2)
 
 

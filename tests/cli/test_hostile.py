@@ -57,7 +57,7 @@ def test_a_csv_with_a_short_row(clean: Terminal) -> None:
         (["fit", "flights.csv", *COLUMNS, "--holdout", "1.5"], 2, "between 0 and 1"),
         (["fit", "flights.csv", *COLUMNS, "--model", "no/such/folder/m.json"], 2, "does not exist"),
         (["fit", "flights.csv", *COLUMNS, "--model", "m.pickle"], 2, "must end in .json"),
-        (["fit", "flights.csv", *COLUMNS, "--model", "r.json", "--report", "r.html"], 2, "rename one of them"),
+        (["fit", "flights.csv", *COLUMNS, "--model", "r.json", "--report", "r.json"], 2, "rename one of them"),
         (["apply", "flights.csv", "--model", "m.json", "-p", "p", "-o", "out.csv"], 3, "cannot read m.json"),
         (["apply", "flights.csv", "--model", "flights.csv", "-p", "p", "-o", "out.csv"], 3, "is not a model"),
         (["scope", "nonsense"], 2, "nonsense"),

@@ -40,7 +40,7 @@ def test_half_the_error_and_no_worse_score(told: dict[str, Any]) -> None:
 
 
 def test_printed_numbers_are_those_of_the_report(told: dict[str, Any]) -> None:
-    content = json.loads((told["folder"] / "report.json").read_text("utf-8"))
+    content = json.loads((told["folder"] / "report.report.json").read_text("utf-8"))
     page = (told["folder"] / "report.html").read_text("utf-8")
     rows = {row["name"]: row for row in content["headline"]}
     for name in ("worst_error", "score", "groups_off"):
@@ -51,7 +51,7 @@ def test_printed_numbers_are_those_of_the_report(told: dict[str, Any]) -> None:
 
 
 def test_the_pair_has_a_report_with_the_same_numbers(told: dict[str, Any]) -> None:
-    content = json.loads((told["folder"] / "pair.json").read_text("utf-8"))
+    content = json.loads((told["folder"] / "pair.report.json").read_text("utf-8"))
     rows = {row["name"]: row for row in content["headline"]}
     page = (told["folder"] / "pair.html").read_text("utf-8")
     for key, name in (("first", "first_worst_gamma_error"), ("second", "second_worst_error")):

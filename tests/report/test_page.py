@@ -43,7 +43,7 @@ class Outline(HTMLParser):
 
 
 def loaded(page: Path) -> dict[str, Any]:
-    return dict(json.loads(page.with_suffix(".json").read_text("utf-8")))
+    return dict(json.loads(page.with_suffix(".report.json").read_text("utf-8")))
 
 
 def test_the_json_holds_the_numbers_of_the_audit(reports: dict[str, Any], flights: pd.DataFrame) -> None:
@@ -145,7 +145,7 @@ def test_files_are_whole_and_readable_by_others(tmp_path: Path) -> None:
         mv.audit([0, 1], [0.5, 0.5], groups=[]).report(tmp_path / "missing" / "r.html")
     with pytest.raises(InputError, match=r"\.html or \.json"):
         mv.audit([0, 1], [0.5, 0.5], groups=[]).report(tmp_path / "r.pdf")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["r.html", "r.json"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["r.html", "r.report.json"]
 
 
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

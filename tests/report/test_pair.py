@@ -20,7 +20,7 @@ BOTH = ["limit", "tail"]
 
 
 def loaded(page: Path) -> dict[str, Any]:
-    return dict(json.loads(page.with_suffix(".json").read_text("utf-8")))
+    return dict(json.loads(page.with_suffix(".report.json").read_text("utf-8")))
 
 
 def test_the_json_holds_both_coordinates_before_and_after(reports: dict[str, Any], flights: pd.DataFrame) -> None:

@@ -1,9 +1,9 @@
-"""What a person sees: tables that survive being pasted into a message, and a spinner on a terminal only."""
+"""What a person sees: tables, as wide as they need when they are not on a terminal, and a spinner on a terminal only."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,14 +11,14 @@ import numpy as np
 
 from multivalid.properties import Quantile
 
-WIDTH = 100
+UNLIMITED = 100_000  # characters: what is piped is never cut or wrapped
 
 
 def console() -> Any:
-    """Standard output; colours on a terminal only."""
+    """Standard output; colours and a limit of width on a terminal only."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else WIDTH)
+    return Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else UNLIMITED)
 
 
 @contextmanager
@@ -33,16 +33,29 @@ def busy(text: str, quiet: bool) -> Iterator[None]:
         yield
 
 
-def audit_table(audit: Any, k: int) -> Any:
-    """The k groups with the largest error."""
+def lines(texts: Sequence[str]) -> None:
+    """One line each, never wrapped by us."""
+    out = console()
+    for text in texts:
+        out.print(text, markup=False, soft_wrap=True)
+
+
+def _table(names: Sequence[str]) -> Any:
     from rich import box
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("group", overflow="ellipsis", max_width=40, no_wrap=True)
-    for name in ("rows", "error", "debiased", "predicted", "actual", "p (Holm)"):
+    table.add_column("group", overflow="fold")
+    for name in names:
         table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def audit_table(audit: Any, k: int) -> Any:
+    """The k groups with the largest error."""
+    from rich.text import Text
+
+    table = _table(("rows", "error", "debiased", "predicted", "actual", "p (Holm)"))
     found = audit.table
     for i in np.argsort(-found["error"], kind="stable")[:k]:
         off = found["p_adjusted"][i] <= 0.05
@@ -56,16 +69,10 @@ def audit_table(audit: Any, k: int) -> Any:
 
 def before_after(before: Any, after: Any, prop: Any, k: int) -> Any:
     """The k groups that were worst before: error before and after, and the mean of V (for quantiles the coverage)."""
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("group", overflow="ellipsis", max_width=40, no_wrap=True)
-    table.add_column("rows", justify="right")
     what = "covered" if isinstance(prop, Quantile) else "mean V"
-    for name in (f"{what} before", "→ after", "error before", "→ after"):
-        table.add_column(name, justify="right")
+    table = _table(("rows", f"{what} before", "→ after", "error before", "→ after"))
     first, second = means(before), means(after)
     for i in np.argsort(-before.table["error"], kind="stable")[:k]:
         table.add_row(

@@ -1,0 +1,89 @@
+"""What was typed, as objects of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from multivalid.cli.exits import usage
+from multivalid.errors import InputError, MultivalidError
+from multivalid.groups.items import Bins, Cross, bins, cross
+from multivalid.properties import Pair, Property
+from multivalid.scope.decide import require
+
+Number = TypeVar("Number", int, float)
+
+
+def group_item(text: str) -> str | Bins | Cross:
+    """A predicate or column name as it is; `bins:age:5`, `bins:age:0,18,65` and `cross:sex,region` as in Python.
+
+    Examples
+    --------
+    >>> group_item("bins:age:5"), group_item("cross:sex,bins:age:3"), group_item("age >= 18")
+    (bins('age', 5), cross('sex', bins('age', 3)), 'age >= 18')
+    """
+    try:
+        if text.startswith("cross:"):
+            parts = [group_item(part.strip()) for part in text.removeprefix("cross:").split(",")]
+            return cross(*(part for part in parts if not isinstance(part, Cross)))
+        if text.startswith("bins:"):
+            column, _, how = text.removeprefix("bins:").rpartition(":")
+            if not column:
+                raise usage(f"--groups {text!r}: write bins:COLUMN:NUMBER, for example bins:age:5.")
+            return bins(column, edges=[float(edge) for edge in how.split(",")]) if "," in how else bins(column, int(how))
+    except (InputError, ValueError) as error:
+        raise usage(f"--groups {text!r}: {error}") from None
+    return text
+
+
+def group_items(texts: list[str] | None) -> list[str | Bins | Cross]:
+    """All that was given as --groups."""
+    return [group_item(text) for text in texts or []]
+
+
+def target_named(text: str) -> Property | Pair:
+    """The property or pair, as the library reads it, or a usage error."""
+    try:
+        return require(text)
+    except MultivalidError as error:
+        raise usage(f"--property: {error}") from None
+
+
+def property_named(text: str) -> Property:
+    """The same where one value per row is predicted."""
+    found = target_named(text)
+    if isinstance(found, Pair):
+        raise usage(f"--property {text} is a pair; this command takes one property with one value per row.")
+    return found
+
+
+def option(check: Callable[..., Number], value: Any, name: str) -> Number:
+    """A number checked by a rule of the library, or a usage error in the words of the command line."""
+    try:
+        return check(value, name)
+    except InputError as error:
+        raise usage(str(error)) from None
+
+
+def limit(value: float | None) -> float | None:
+    """The number after --fail-above."""
+    if value is not None and not 0 <= value < float("inf"):
+        raise usage(f"--fail-above {value} must be a number of at least 0.")
+    return value
+
+
+def prediction_columns(text: str, target: Property | Pair) -> list[str]:
+    """The columns with predictions: one, or for a pair two, with a comma between.
+
+    Examples
+    --------
+    >>> from multivalid.properties import Mean, QuantileCVaR
+    >>> prediction_columns("var, es", QuantileCVaR(0.975)), prediction_columns("p, q", Mean())
+    (['var', 'es'], ['p, q'])
+    """
+    if not isinstance(target, Pair):
+        return [text]
+    names = [name.strip() for name in text.split(",")]
+    if len(names) != 2 or not all(names):
+        raise usage(f"--prediction {text!r}: a pair has two columns; write them with a comma, for example var,es.")
+    return names

@@ -1,0 +1,138 @@
+"""Text files: how they are laid out, and where they are wrong."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from multivalid.cli.exits import bad_data, one_line, usage
+from multivalid.cli.sql import column, file_name, literal
+
+DELIMITERS, DECIMALS, ENCODINGS = (
+    {",": ",", ";": ";", "|": "|", "tab": "\t", "\t": "\t"},
+    (".", ","),
+    ("utf-8", "utf-16", "latin-1"),
+)
+LONGEST_HEADER = 1 << 20  # characters
+COMMA_NUMBER = re.compile(r"\s*[-+]?[\d.]*\d?,\d+\s*")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a text file is laid out; the delimiter is that of the header when it is not given."""
+
+    delimiter: str | None = None
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and self.delimiter not in DELIMITERS:
+            raise usage(f"--delimiter {self.delimiter!r} must be one of ',', ';', '|' or tab.")
+        if self.decimal not in DECIMALS:
+            raise usage(f"--decimal {self.decimal!r} must be '.' or ','.")
+        if self.encoding not in ENCODINGS:
+            raise usage(f"--encoding {self.encoding!r} must be one of {', '.join(ENCODINGS)}.")
+
+
+def as_parquet(connection: Any, files: Sequence[str], layout: Layout, numbers: Sequence[str], target: Path) -> str:
+    """Text is read once, checked to the last row, and kept as Parquet for the passes that follow."""
+    delimiter = _header(files[0], layout)
+    for name in files[1:]:
+        _header(name, layout)
+    listed = ", ".join(file_name(name) for name in files)
+    read = (
+        f"read_csv([{listed}], header=true, delim={literal(delimiter)}, decimal_separator={literal(layout.decimal)}, "
+        f"encoding={literal(layout.encoding)}, null_padding=false)"
+    )
+    try:
+        connection.execute(f"COPY (SELECT * FROM {read}) TO {literal(str(target))} (FORMAT parquet)")
+    except Exception as error:
+        raise bad_data(_problem(files[0], str(error), delimiter, layout)) from None
+    for name in numbers:
+        _check_numeric(connection, files[0] if len(files) == 1 else "the files", target, name)
+    return str(target)
+
+
+def _opened(name: str, layout: Layout) -> IO[str]:
+    """The text of a file; a mark of the encoding at its start is no part of it."""
+    unzip = gzip.open if name.lower().endswith(".gz") else open
+    return unzip(name, "rt", encoding=layout.encoding.replace("utf-8", "utf-8-sig"), newline="")
+
+
+def _header(name: str, layout: Layout) -> str:
+    """The delimiter of a file, after its header was found to be one."""
+    try:
+        with _opened(name, layout) as file:
+            text = file.readline(LONGEST_HEADER)
+    except UnicodeError:
+        raise bad_data(_not_text(name, layout)) from None
+    except OSError as error:  # not a gzip file
+        raise bad_data(f"{name} cannot be read: {error}.") from None
+    delimiter = DELIMITERS[layout.delimiter] if layout.delimiter else _guess(text, name)
+    repeated = [field for field, often in Counter(next(csv.reader([text], delimiter=delimiter), [])).items() if often > 1]
+    if repeated:
+        raise bad_data(f"{name}: the header has the column {repeated[0]!r} more than once; rename one of them.")
+    return delimiter
+
+
+def _guess(header: str, name: str) -> str:
+    """The delimiter that splits the header into most fields; a tab for .tsv, a comma when nothing does."""
+    unquoted = re.sub(r'"[^"]*"', "", header)
+    default = "\t" if name.lower().endswith((".tsv", ".tsv.gz")) else ","
+    return max([default, ",", ";", "\t", "|"], key=unquoted.count)
+
+
+def _not_text(name: str, layout: Layout) -> str:
+    return f"{name} is not {layout.encoding.upper()} text; if it was written as Western European text, add --encoding latin-1."
+
+
+def _check_numeric(connection: Any, source: str, target: Path, name: str) -> None:
+    """A column that a stray text has made a text column: say where."""
+    table = f"read_parquet({literal(str(target))})"
+    rows = connection.sql(f"SELECT * FROM {table}")
+    kinds = dict(zip(rows.columns, map(str, rows.types), strict=True))
+    if kinds.get(name) != "VARCHAR":
+        return
+    text_of = column(name)
+    bad = f"{text_of} IS NOT NULL AND TRY_CAST({text_of} AS DOUBLE) IS NULL"
+    found = connection.sql(
+        f"SELECT row, text FROM (SELECT row_number() OVER () AS row, {text_of} AS text, {bad} AS bad FROM {table}) "
+        f"WHERE bad ORDER BY 1 LIMIT 1"
+    ).fetchall()
+    if found:
+        row, text = found[0]
+        hint = "; for decimal commas add --decimal ," if COMMA_NUMBER.fullmatch(text) else ""
+        raise bad_data(f"{source}, line {row + 1}: column {name!r} holds {text[:40]!r}, which is not a number{hint}.")
+
+
+def _problem(name: str, message: str, delimiter: str, layout: Layout) -> str:
+    """What is wrong with a file that the engine refused."""
+    line = re.search(r"on Line: (\d+)", message)
+    reason = re.search(
+        r"(Expected Number of Columns: \d+ Found: \d+|Could not convert [^\n]*|Error when converting [^\n]*)", message
+    )
+    if line and reason:
+        return f"{name}, line {line.group(1)}: {reason.group(1).strip().lower().rstrip('.')}."
+    return _uneven_row(name, delimiter, layout) or f"{name} cannot be read as CSV: {one_line(message)[:250]}"
+
+
+def _uneven_row(name: str, delimiter: str, layout: Layout) -> str | None:
+    """The first row with more or fewer fields than the header; looked for only when the engine could make nothing of the file."""
+    with _opened(name, layout) as file:
+        reader = csv.reader(file, delimiter=delimiter)
+        try:
+            head = len(next(reader, []))
+            for row in reader:
+                if row and len(row) != head:
+                    return f"{name}, line {reader.line_num}: {len(row)} fields where the header has {head}."
+        except UnicodeError:
+            return _not_text(name, layout)
+        except csv.Error:
+            return None
+    return None

@@ -1,0 +1,142 @@
+"""multivalid fit: predictions made right for every group."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import multivalid as mv
+from multivalid.cli import gates, options, tables
+from multivalid.cli.arguments import group_items, limit, option, property_named
+from multivalid.cli.exits import usage
+from multivalid.cli.json_output import print_json
+from multivalid.cli.reading import Data, Store
+from multivalid.cli.sql import unused
+from multivalid.cli.writing import check_output, check_report, outputs
+from multivalid.validate import fraction, positive
+
+MODES = ("practical", "theorem", "paper")
+
+
+def fit(
+    data: Data,
+    label: options.Label,
+    prediction: options.Prediction,
+    model: Annotated[Path | None, typer.Option("--model", "-m", help="Write the fitted model here (JSON).")] = None,
+    groups: options.Groups = None,
+    property: options.Prop = "mean",
+    weight: options.Weight = None,
+    holdout: options.Holdout = None,
+    mode: Annotated[str, typer.Option("--mode", help="practical, theorem or paper.")] = "practical",
+    alpha: Annotated[float | None, typer.Option("--alpha", help="Error to reach.")] = None,
+    levels: Annotated[int | None, typer.Option("--levels", help="Number of levels.", min=1)] = None,
+    batched: Annotated[
+        bool,
+        typer.Option(
+            "--batched",
+            help="With --mode theorem: rounds of updates, each a pass over the rows; for groups with too many combinations.",
+        ),
+    ] = False,
+    fail_above: options.Fail = None,
+    report: options.Report = None,
+    top: options.Top = 8,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Make the predictions right for every group, and say what is guaranteed.
+
+    Example: multivalid fit flights.csv --label delay --prediction p --groups origin --property quantile:0.9 --holdout 0.3 --model m.json
+    """
+    prop, items, most = property_named(property), group_items(groups), limit(fail_above)
+    if mode not in MODES:
+        raise usage(f"--mode {mode!r} must be one of {', '.join(MODES)}.")
+    if batched and mode != "theorem":
+        raise usage(f"--batched goes with --mode theorem, got --mode {mode}.")
+    error = None if alpha is None else option(positive, alpha, "--alpha")
+    share = _share(holdout)
+    check_output(model, ".json")
+    check_report(report)
+    if model is not None and report is not None and model.resolve() == report.resolve():
+        raise usage(f"--report {report} is also the --model; rename one of them.")
+    with data.open(numbers=[label, prediction, weight]) as store, tables.busy("fitting …", json), outputs() as out:
+        rows, held = _rows(store, holdout, share, seed)
+        made = mv.multicalibrate(
+            label, prediction, groups=items, data=rows, property=prop, sample_weight=weight, mode=mode, alpha=error, m=levels,
+            holdout=held, batched=batched, random_state=seed,
+        )  # fmt: skip
+        judged = rows if held is None else _held_out(rows, held)
+        compared = None if held is None else _compare(made, judged, label, prediction, weight, json)
+        if model is not None:
+            made.save(out.place(model))
+        if report is not None:
+            made.report(out.place(report), label, prediction, data=judged, sample_weight=weight)
+    if json:
+        print_json(_as_data(made, compared))
+    else:
+        title = f"multivalid {property} of {label} for {len(made.groups)} groups ({mode} mode)"
+        _print(made, compared, title, top, [f"{what}: {path}" for what, path in (("Model", model), ("Report", report)) if path])
+    certificate = made.certificate
+    gates.error_above(certificate.error if certificate.holdout_error is None else certificate.holdout_error, most)
+
+
+def _share(holdout: str | None) -> float | None:
+    """The share of rows to hold out, when that is how it was said."""
+    try:
+        share = None if holdout is None else float(holdout)
+    except ValueError:
+        return None
+    return None if share is None else option(fraction, share, "--holdout")
+
+
+def _rows(store: Store, holdout: str | None, share: float | None, seed: int) -> tuple[Any, str | None]:
+    """The rows, and the condition that holds on those to judge on."""
+    return (store.rows, holdout) if share is None else store.marked(share, seed)
+
+
+def _held_out(rows: Any, holdout: str) -> Any:
+    from multivalid.groups.lazy import where
+    from multivalid.groups.remote import lazy_frame
+
+    frame = lazy_frame(rows)
+    assert frame is not None
+    return frame.filter(where(holdout, frame)).to_native()
+
+
+def _compare(made: Any, held: Any, label: str, prediction: str, weight: str | None, values: bool) -> tuple[Any, Any]:
+    """Audits of the rows held out, before and after, at the levels that the model is judged on; `values` of groups cost a pass each."""
+    from multivalid.atoms.opening import lazy_rows
+    from multivalid.audit.lazy import audit_lazy
+    from multivalid.groups.remote import lazy_frame
+
+    calibrated, audits = unused("calibrated", held.columns), []
+    after = made.predict(prediction, data=held, output=calibrated)
+    for data, column in ((held, prediction), (after, calibrated)):
+        frame = lazy_frame(data)
+        assert frame is not None
+        stays = lazy_rows(label, column, groups=made.groups, frame=frame, sample_weight=weight)
+        audits.append(audit_lazy(stays, made.property, made.grid, beyond=True, values=values))
+    return audits[0], audits[1]
+
+
+def _as_data(made: Any, compared: tuple[Any, Any] | None) -> dict[str, Any]:
+    certificate = made.certificate.to_json()
+    certificate.pop("potential")
+    answer = {"property": made.property.spec, "groups": list(made.groups.names), "patches": len(made.patches)}
+    answer |= {"certificate": certificate, "notes": made.groups.notes}
+    if compared:
+        answer["held_out"] = {"before": compared[0].table, "after": compared[1].table}
+    return answer
+
+
+def _print(made: Any, compared: tuple[Any, Any] | None, title: str, top: int, written: list[str]) -> None:
+    out = tables.console()
+    out.print(title, markup=False, style="bold", soft_wrap=True)
+    if compared:
+        before, after = compared
+        times = f", {before.error / after.error:.1f} times less" if 0 < after.error < before.error else ""
+        rows = f"{before.table['rows'][0]:,} rows held out"
+        tables.lines([f"Worst group error on {rows}: {before.error:.3g} → {after.error:.3g}{times}."])
+        out.print(tables.before_after(before, after, made.property, top))
+    tables.lines([*made.certificate.summary().splitlines(), *made.groups.notes, *written])

@@ -1,0 +1,57 @@
+"""multivalid online replay: history, one row at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import multivalid as mv
+from multivalid.cli import options, tables
+from multivalid.cli.arguments import group_items, property_named
+from multivalid.cli.exits import bad_data
+from multivalid.cli.json_output import print_json
+from multivalid.cli.reading import Data
+from multivalid.cli.sql import column, unused
+from multivalid.cli.writing import check_output, outputs, write_rows
+
+
+def replay(
+    data: Data,
+    label: options.Label,
+    groups: options.Groups = None,
+    property: options.Prop = "mean",
+    base: Annotated[str | None, typer.Option("--prediction", "-p", help="Column with a model's predictions to start from.")] = None,
+    time: Annotated[str | None, typer.Option("--time", help="Column to sort by.")] = None,
+    levels: Annotated[int | None, typer.Option("--levels", help="Number of levels.", min=1)] = None,
+    low: Annotated[float | None, typer.Option("--low", help="Least label; that of the data when not given.")] = None,
+    high: Annotated[float | None, typer.Option("--high", help="Greatest label; that of the data when not given.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="CSV or Parquet file with the predictions.")] = None,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Run through history one row at a time, each prediction made before its outcome is known.
+
+    Example: multivalid online replay flights.csv --label delay --groups origin --property quantile:0.9 --levels 20
+    """
+    prop, items = property_named(property), group_items(groups)
+    check_output(output, ".csv", ".parquet", ".pq")
+    with data.open(numbers=[label, base]) as store, tables.busy("replaying …", json), outputs() as out:
+        rows = store.rows
+        if label not in rows.columns:
+            raise bad_data(f"--label {label!r} is not a column of the data; columns: {', '.join(rows.columns[:20])}.")
+        table = rows.to_arrow_table()
+        least, most = rows.aggregate(f"min({column(label)}), max({column(label)})").fetchall()[0]
+        labels = (least if low is None else low, most if high is None else high)
+        made = mv.OnlineMulticalibrator(prop, mv.Groups(items).fit(table), m=levels, labels=labels, seed=seed)
+        predictions = made.replay(table, label, base=base, time=time)
+        if output is not None:
+            import pyarrow as pa
+
+            extended = table.append_column(unused("predicted", table.column_names), pa.array(predictions))
+            write_rows(store.connection.from_arrow(extended), out.place(output))
+    if json:
+        print_json({"rounds": made.rounds, "error": made.error(), "bound": made.bound()})
+    else:
+        typer.echo(made.summary())

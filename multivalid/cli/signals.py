@@ -1,0 +1,106 @@
+"""Ctrl-C and SIGTERM: a command that is stopped leaves nothing behind, wherever it was, inside a query of the engine too."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+
+class Watch:
+    """Which signal has come, which queries run, and whether the command may still be stopped."""
+
+    def __init__(self) -> None:
+        self.received: int | None = None
+        self.connections: list[Any] = []
+        self._deferred = 0
+        self._finished = False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a signal came in time."""
+        return self.received is not None
+
+    def check(self) -> None:
+        """Stop here if a signal has come, whoever may have swallowed it since."""
+        if self.stopped:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Steps that are done as a whole (making or removing a folder): a signal waits until they are over."""
+        self._deferred += 1
+        try:
+            yield
+        finally:
+            self._deferred -= 1
+
+    def finish(self) -> None:
+        """The results are in place: from here on there is nothing left to stop."""
+        self._finished = True
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        """Python runs this in the main thread, between two instructions."""
+        if self._finished:
+            return
+        self.received = number
+        if not self._deferred:
+            raise KeyboardInterrupt
+
+    def interrupt_queries(self) -> None:
+        """Make running queries end."""
+        for connection in list(self.connections):
+            connection.interrupt()
+
+
+current = Watch()
+
+
+@contextmanager
+def watching() -> Iterator[Watch]:
+    """Handle signals while a command runs; outside the main thread there is nothing to handle."""
+    global current
+    current = Watch()
+    if threading.current_thread() is not threading.main_thread():
+        yield current
+        return
+    # Who starts a job with a signal ignored, as a shell does behind an ampersand, means it to be.
+    before = {number: was for number in STOPPING if (was := signal.getsignal(number)) is not signal.SIG_IGN}
+    with _woken(current):
+        for number in before:
+            signal.signal(number, current.handle)
+        try:
+            yield current
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@contextmanager
+def _woken(watch: Watch) -> Iterator[None]:
+    """A second thread that hears of signals at once: while the engine computes, the main thread does not come round to it."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+
+    def listen() -> None:
+        with suppress(OSError):
+            while number := os.read(reading, 1):
+                if number[0] in STOPPING:
+                    watch.interrupt_queries()
+
+    listener = threading.Thread(target=listen, daemon=True)
+    listener.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(writing)  # ends the listener: it reads the end of the pipe
+        listener.join()
+        os.close(reading)
