@@ -11,6 +11,7 @@ from multivalid.late import late
 
 if TYPE_CHECKING:
     from multivalid import estimators as estimators
+    from multivalid import metrics as metrics
     from multivalid.audit.audit import Audit, audit
     from multivalid.audit.pair import PairAudit
     from multivalid.batch.certificate import Certificate
@@ -172,6 +173,7 @@ _HOMES = {
     "calibration": ["Calibration"],
     "errors": ["MultivalidError"],
     "estimators": ["estimators"],
+    "metrics": ["metrics"],
     "fit": ["multicalibrate"],
     "grid": ["Grid"],
     "groups.family": ["FittedGroups", "Groups"],

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from multivalid.errors import InputError
-from multivalid.estimators.meta import Multicalibrated
+from multivalid.estimators.meta import Multicalibrated, one_of
 from multivalid.properties import Mean, parse_any
 from multivalid.properties.base import Array
 
@@ -60,8 +60,10 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
     array([ True, False])
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticalibratedClassifier:
-        """Fit the model and its calibrations; `sample_weight` counts in both."""
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, group_data: Any = None, sensitive_features: Any = None, **params: Any
+    ) -> MulticalibratedClassifier:
+        """Fit the model and its calibrations; the arguments are those of `MulticalibratedRegressor.fit`."""
         if parse_any(self.property) != Mean():
             raise InputError(
                 f"property must be 'mean' for a classifier, which predicts probabilities, the means of 0/1 labels; got {self.property!r}. "
@@ -71,21 +73,22 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         X = self._checked(X, reset=True)
-        predictions, weights = self._fit_model(X, y, sample_weight)
+        predictions, weights = self._fit_model(X, y, sample_weight, params)
+        where = one_of(group_data, sensitive_features)
         self.calibrations_ = [
-            self._calibrate(X, (y == label).astype(np.float64), predictions[:, k], weights, "mean")
+            self._calibrate(X, (y == label).astype(np.float64), predictions[:, k], weights, "mean", where)
             for k, label in enumerate(self.classes_)
             if k or self.classes_.size > 2
         ]
         return self
 
-    def predict_proba(self, X: Any) -> Array:
-        """Calibrated probabilities of the classes, in the order of `classes_`."""
+    def predict_proba(self, X: Any, *, group_data: Any = None, sensitive_features: Any = None) -> Array:
+        """Calibrated probabilities of the classes, in the order of `classes_`; `group_data` as in `fit`."""
         check_is_fitted(self)
         X = self._checked(X)
-        raw = self._raw(self.estimator_, X)
+        raw, where = self._raw(self.estimator_, X), one_of(group_data, sensitive_features)
         columns = [
-            self._calibrated(calibration, X, raw[:, k - len(self.calibrations_)])
+            self._calibrated(calibration, X, raw[:, k - len(self.calibrations_)], where)
             for k, calibration in enumerate(self.calibrations_)
         ]
         if len(columns) == 1:
@@ -95,9 +98,9 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
         with np.errstate(invalid="ignore"):
             return np.where(total > 0, found / total, raw)  # no class likely at all: the model's own word
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class."""
-        most = np.argmax(self.predict_proba(X), axis=1)
+    def predict(self, X: Any, *, group_data: Any = None, sensitive_features: Any = None) -> NDArray[Any]:
+        """The most probable class; `group_data` as in `fit`."""
+        most = np.argmax(self.predict_proba(X, group_data=one_of(group_data, sensitive_features)), axis=1)
         return np.asarray(self.classes_[most])
 
     def _model(self) -> Any:

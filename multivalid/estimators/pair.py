@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from multivalid import validate
 from multivalid.errors import InputError
-from multivalid.estimators.meta import fitted
+from multivalid.estimators.meta import fitted, one_of, weights_for
 from multivalid.estimators.row_groups import RowGroups
 from multivalid.fit import multicalibrate
 from multivalid.properties import Pair, parse_any
@@ -76,34 +76,44 @@ class MulticalibratedPairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstim
         self.m = m
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticalibratedPairRegressor:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        group_data: Any = None,
+        sensitive_features: Any = None,
+    ) -> MulticalibratedPairRegressor:
         """Fit both regressors on folds and on all rows, and the calibration on the predictions from the folds.
 
-        `sample_weight` counts in the calibration, and in the regressors that take it.
+        `sample_weight` counts in the calibration, and in the regressors that take it; `groups` is for a `cv` that keeps rows together;
+        `group_data` (or `sensitive_features`) is where the columns that the calibration's groups name are, if not in X.
         """
         pair = self._pair()
         labels = pair.check_labels(validate.vector(y, "y"), "y")
         weights = None if sample_weight is None else validate.weights(sample_weight, labels.size)
-        folds = list(check_cv(self.cv).split(np.zeros(labels.size)))
-        first = _out_of_fold(_or_constant(self.first), X, labels, weights, folds)
+        folds = list(check_cv(self.cv).split(np.zeros(labels.size), groups=groups))
+        first = _out_of_fold(self.first, X, labels, weights, folds)
         # The second regressor learns from first predictions that have not seen their own row.
         pseudo = pair.target(first, labels)
-        second = _out_of_fold(_or_constant(self.second), X, pseudo, weights, folds)
-        self.first_ = fitted(_or_constant(self.first), X, labels, weights)
-        self.second_ = fitted(_or_constant(self.second), X, pseudo, weights)
+        second = _out_of_fold(self.second, X, pseudo, weights, folds)
+        self.first_ = _fitted(self.first, X, labels, weights)
+        self.second_ = _fitted(self.second, X, pseudo, weights)
         self.n_features_in_ = np.shape(X)[1]
-        rows = RowGroups(self.groups)
+        rows = RowGroups(self.groups, one_of(group_data, sensitive_features))
         self.calibration_ = multicalibrate(
             labels, np.stack([first, second], axis=1), groups=rows.items(X), data=rows.frame(X), property=pair, sample_weight=weights,
             mode=self.mode, m=self.m, random_state=self.random_state,
         )  # fmt: skip
         return self
 
-    def predict(self, X: Any) -> Array:
-        """Both coordinates: an array (rows, 2)."""
+    def predict(self, X: Any, *, group_data: Any = None, sensitive_features: Any = None) -> Array:
+        """Both coordinates: an array (rows, 2); `group_data` as in `fit`."""
         check_is_fitted(self)
         said = np.stack([self.first_.predict(X), self.second_.predict(X)], axis=1)
-        rows = RowGroups(self.groups)
+        rows = RowGroups(self.groups, one_of(group_data, sensitive_features))
         return np.asarray(self.calibration_.predict(said, data=rows.frame(X), groups=rows.arrays(X)))
 
     def _pair(self) -> Pair:
@@ -113,14 +123,16 @@ class MulticalibratedPairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstim
         return pair
 
 
-def _or_constant(given: Any) -> Any:
-    return DummyRegressor() if given is None else given
+def _fitted(model: Any, X: Any, labels: Array, weights: Array | None) -> Any:
+    """A fitted copy of the model; a constant where there is none."""
+    model = DummyRegressor() if model is None else model
+    return fitted(model, X, labels, {} if weights is None else weights_for(model, weights))
 
 
 def _out_of_fold(model: Any, X: Any, labels: Array, weights: Array | None, folds: list[Any]) -> Array:
     """Predictions for all rows by models that did not see them."""
     out = np.empty(labels.size)
     for rows, other in folds:
-        part = fitted(model, _safe_indexing(X, rows), labels[rows], None if weights is None else weights[rows])
+        part = _fitted(model, _safe_indexing(X, rows), labels[rows], None if weights is None else weights[rows])
         out[other] = part.predict(_safe_indexing(X, other))
     return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.linear_model import Ridge
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from multivalid.estimators.meta import Multicalibrated
+from multivalid.estimators.meta import Multicalibrated, one_of
 from multivalid.properties.base import Array
 
 
@@ -50,19 +51,39 @@ class MulticalibratedRegressor(RegressorMixin, Multicalibrated):  # type: ignore
     True
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticalibratedRegressor:
-        """Fit the model and its calibration; `sample_weight` counts in both."""
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, group_data: Any = None, sensitive_features: Any = None, **params: Any
+    ) -> MulticalibratedRegressor:
+        """Fit the model and its calibration.
+
+        Parameters
+        ----------
+        X, y : rows and labels
+        sample_weight : array-like, optional
+            Counts in both.
+        group_data, sensitive_features : frame, optional
+            Where the columns that `groups` names are looked up, when they are not among those of X: the model then need not see
+            them. Two names of one thing.
+        **params
+            `groups`, one value per row, for a `cv` that keeps rows together (`GroupKFold`); with scikit-learn's metadata routing
+            switched on, whatever the model's `fit` requests.
+        """
         y = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y")
         X = self._checked(X, reset=True)
-        predictions, weights = self._fit_model(X, y, sample_weight)
-        self.calibration_ = self._calibrate(X, y, predictions, weights, self.property)
+        predictions, weights = self._fit_model(X, y, sample_weight, params)
+        self.calibration_ = self._calibrate(X, y, predictions, weights, self.property, one_of(group_data, sensitive_features))
         return self
 
-    def predict(self, X: Any) -> Array:
-        """Calibrated predictions."""
+    def predict(self, X: Any, *, group_data: Any = None, sensitive_features: Any = None) -> Array:
+        """Calibrated predictions; `group_data` as in `fit`."""
         check_is_fitted(self)
         X = self._checked(X)
-        return self._calibrated(self.calibration_, X, self._raw(self.estimator_, X))
+        return self._calibrated(self.calibration_, X, self._raw(self.estimator_, X), one_of(group_data, sensitive_features))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the calibration as JSON, which `multivalid.load` reads; the model underneath is yours to keep."""
+        check_is_fitted(self)
+        self.calibration_.save(path)
 
     def _model(self) -> Any:
         return Ridge() if self.estimator is None else self.estimator

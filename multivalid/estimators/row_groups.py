@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from multivalid.atoms.frames import from_columns
@@ -15,8 +16,9 @@ from multivalid.errors import InputError
 class RowGroups:
     """The `groups` argument of an estimator, applied to one X after another.
 
-    Items are those of `multivalid.Groups`, with columns looked up in X; or functions of X that return booleans (rows, or
-    rows × groups). Where X is an array, its columns are called x0, x1, …, and a whole number stands for a column.
+    Items are those of `multivalid.Groups`, with columns looked up in X, or in `elsewhere`, a frame of the same rows; or functions of that
+    which return booleans (rows, or rows × groups). Where it is an array, its columns are called x0, x1, …, and a whole number stands for
+    a column.
 
     Examples
     --------
@@ -24,7 +26,8 @@ class RowGroups:
     [array([ True, False])]
     """
 
-    def __init__(self, groups: Any) -> None:
+    def __init__(self, groups: Any, elsewhere: Any = None) -> None:
+        self.groups, self.elsewhere = groups, elsewhere
         given = [] if groups is None else groups
         self.listed = given if isinstance(given, (list, tuple, Mapping)) else [given]
         values = list(self.listed.values()) if isinstance(self.listed, Mapping) else list(self.listed)
@@ -36,8 +39,13 @@ class RowGroups:
         self.functions: list[Callable[[Any], Any]] = [value for value in values if callable(value)]
         self.needs_frame = len(self.functions) < len(values)
 
+    def take(self, rows: NDArray[np.intp]) -> RowGroups:
+        """The same for some of the rows."""
+        return RowGroups(self.groups, None if self.elsewhere is None else _safe_indexing(self.elsewhere, rows))
+
     def items(self, X: Any) -> Any:
         """What `multicalibrate` takes as groups: functions are applied to X, everything else stays."""
+        X = self._where(X)
         if isinstance(self.listed, Mapping):
             return {name: self._item(value, X) for name, value in self.listed.items()}
         made = [self._item(value, X) for value in self.listed]
@@ -45,10 +53,12 @@ class RowGroups:
 
     def arrays(self, X: Any) -> list[Any]:
         """The booleans of the functions alone, for rows to predict."""
+        X = self._where(X)
         return [_booleans(function, X) for function in self.functions]
 
     def frame(self, X: Any) -> Any:
         """X as a frame when some item names a column; None otherwise."""
+        X = self._where(X)
         if not self.needs_frame or hasattr(X, "columns"):
             return X if self.needs_frame else None
         if not isinstance(X, np.ndarray):
@@ -56,6 +66,14 @@ class RowGroups:
                 f"groups: columns can be named in a frame or an array, but X is a {type(X).__name__}; give functions of X."
             )
         return from_columns({f"x{i}": _safe_indexing(X, i, axis=1) for i in range(X.shape[1])}, None)
+
+    def _where(self, X: Any) -> Any:
+        """Where groups are looked up."""
+        if self.elsewhere is None:
+            return X
+        if len(self.elsewhere) != X.shape[0]:
+            raise InputError(f"group_data has {len(self.elsewhere)} rows but X has {X.shape[0]}; both must describe the same rows.")
+        return self.elsewhere
 
     def _item(self, value: Any, X: Any) -> Any:
         if callable(value):
