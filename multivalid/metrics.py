@@ -77,7 +77,9 @@ def _residuals(y_true: Any, y_pred: Any, sample_weight: Any, property: str | Pro
 def _checked(y_true: Any, y_pred: Any, sample_weight: Any, property: str | Property) -> tuple[Property, Array, Array, Array]:
     prop = require(property)
     if not isinstance(prop, Property):
-        raise InputError(f"property must have one coordinate here, got {prop!r}; audit the coordinates of a pair with multivalid.audit.")
+        raise InputError(
+            f"property must have one coordinate here, got {prop!r}; audit the coordinates of a pair with multivalid.audit."
+        )
     labels = prop.check_labels(validate.vector(y_true, "y_true"))
     predictions = validate.vector(y_pred, "y_pred")
     validate.same_length(predictions, labels.size, "y_pred", "y_true")

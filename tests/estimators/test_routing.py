@@ -56,7 +56,11 @@ def test_the_model_need_not_see_the_groups(kind: Any, name: str) -> None:
     X, protected, y = people()
     model = kind(groups=["site"]).fit(X, y, **{name: protected})
     assert list(model.feature_names_in_) == ["a", "b"]
-    told = model.predict_proba(X, **{name: protected})[:, 1] if kind is MulticalibratedClassifier else model.predict(X, **{name: protected})
+    told = (
+        model.predict_proba(X, **{name: protected})[:, 1]
+        if kind is MulticalibratedClassifier
+        else model.predict(X, **{name: protected})
+    )
     for site, here in protected.groupby("site").groups.items():
         assert abs(told[here].mean() - y[here].mean()) < 0.03, site
     with pytest.raises(InputError, match="site"):
