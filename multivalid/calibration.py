@@ -14,7 +14,8 @@ from multivalid.atoms import frames, select
 from multivalid.atoms.opening import lazy_rows
 from multivalid.atoms.predict import predicting_levels
 from multivalid.atoms.summary import PREDICTION, complete_predictions
-from multivalid.audit.audit import Audit, audit_rows
+from multivalid.audit.audit import Audit
+from multivalid.audit.audit import audit_source as audit_rows
 from multivalid.audit.lazy import audit_lazy
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.lazy import moves

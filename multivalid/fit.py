@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from multivalid import validate
@@ -177,26 +176,7 @@ def _fit_lazy(
 
 def split(rows: Rows, holdout: Any, random_state: int) -> tuple[Rows, Rows | None]:
     """Rows to fit and rows to judge on."""
-    if holdout is None:
-        return rows, None
-    if np.ndim(holdout) == 0:
-        share = validate.fraction(holdout, "holdout")
-        order = np.random.default_rng(random_state).permutation(len(rows))
-        cut = round(len(rows) * (1 - share))
-        kept, out = np.sort(order[:cut]), np.sort(order[cut:])
-    else:
-        mask = np.asarray(holdout)
-        if mask.dtype != np.bool_ or mask.shape != (len(rows),):
-            raise InputError(
-                f"holdout must be a share of the rows or {len(rows)} booleans, got an array of {mask.dtype}, shape {mask.shape}."
-            )
-        kept, out = np.flatnonzero(~mask), np.flatnonzero(mask)
-    for part, name in ((kept, "to fit"), (out, "held out")):
-        if part.size == 0 or not rows.weights[part].any():
-            raise InputError(
-                f"holdout={holdout if np.ndim(holdout) == 0 else 'mask'} leaves no rows {name}; there are {len(rows)} rows."
-            )
-    return rows.take(kept), rows.take(out)
+    return rows.split(holdout, random_state)
 
 
 def _reporter(progress: bool | Progress) -> Progress | None:

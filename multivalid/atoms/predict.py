@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from multivalid.atoms.join_keys import by_bits, by_columns
 from multivalid.atoms.keys import look_up, place
-from multivalid.atoms.lazy import PROBE, expected_distinct
 from multivalid.atoms.summary import PREDICTION
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame, draw, fetch, join
 from multivalid.properties.base import Array
 from multivalid.properties.expressions import where
+from multivalid.sources.bundling import PROBE, expected_distinct
 
 # Groups (rows × groups, without everyone) and start levels → final predictions.
 Moves = Callable[[NDArray[np.bool_], NDArray[np.intp]], Array]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import narwhals as nw
 import numpy as np
 
 from multivalid.atoms.keys import Index, place
-from multivalid.atoms.lazy import SAFE_ROWS, Grouped, LazyRows
 from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT
 from multivalid.grid import Grid
 from multivalid.groups.membership import Bits
@@ -17,6 +17,10 @@ from multivalid.groups.remote import draw, fetch
 from multivalid.properties import Property
 from multivalid.properties.base import Array
 from multivalid.properties.ops import expressions
+from multivalid.sources.bundling import SAFE_ROWS, Grouped
+
+if TYPE_CHECKING:
+    from multivalid.sources.engine import EngineSource as LazyRows
 
 SAMPLE = 500_000
 FEW_LABELS = 4096  # labels with at most this many values in the sample are kept value by value

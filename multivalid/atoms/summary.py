@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
@@ -11,31 +10,12 @@ import narwhals as nw
 from multivalid.atoms.frames import unknown
 from multivalid.errors import InputError
 from multivalid.groups.remote import Frame, fetch
+from multivalid.sources.totals import Totals
 
 LABEL, PREDICTION, WEIGHT = "__mv_label", "__mv_prediction", "__mv_weight"
 
 
-@dataclass(frozen=True)
-class Totals:
-    """Of all rows: how many, Σw, Σw², ends of the predictions and of the labels (`used_*`: of rows with weight)."""
-
-    rows: int
-    weight: float
-    squares: float
-    lowest: float
-    highest: float
-    least: float
-    most: float
-    used_least: float
-    used_most: float
-
-    @property
-    def effective(self) -> float:
-        """Kish's effective number of rows."""
-        return self.weight**2 / self.squares
-
-
-def checked(frame: Frame, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Frame, Totals]:
+def checked(frame: Frame, y_true: Any, y_pred: Any, sample_weight: Any, *, weightless: bool = True) -> tuple[Frame, Totals]:
     """The frame with labels, predictions and weights as float64 under fixed names; missing values are refused."""
     columns = {LABEL: (y_true, "y_true"), PREDICTION: (y_pred, "y_pred")}
     if sample_weight is not None:
@@ -46,29 +26,51 @@ def checked(frame: Frame, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple
         opened = opened.with_columns(nw.lit(1.0, dtype=nw.Float64).alias(WEIGHT))
     row = fetch(opened.select(*_aims(), *_missing(columns))).row(0)
     _complete(row[0], row[AIMS:], columns)
-    totals = _totals(row)
+    totals = _totals(row[:AIMS])
     if sample_weight is not None:
         _weights(opened, totals)
+        if row[AIMS - 1] and not weightless:  # a row of weight 0 is not there
+            opened = opened.filter(nw.col(WEIGHT) > 0)
+            totals = totals_of(opened)
     return opened, totals
 
 
-AIMS = 9
+AIMS = 11
 
 
 def totals_of(frame: Frame) -> Totals:
     """One pass of sums, least and greatest."""
-    return _totals(fetch(frame.select(*_aims())).row(0))
+    return _totals(fetch(frame.select(*_aims())).row(0)[:AIMS])
 
 
 def _aims() -> list[nw.Expr]:
     y, p, w = nw.col(LABEL), nw.col(PREDICTION), nw.col(WEIGHT)
     used = nw.when(w > 0).then(y)
-    aims = [nw.len(), w.sum(), (w * w).sum(), p.min(), p.max(), y.min(), y.max(), used.min(), used.max()]
+    other = nw.when((y == 0.0) | (y == 1.0)).then(0).otherwise(1)
+    weightless = nw.when(w > 0).then(0).otherwise(1)
+    aims = [
+        nw.len(),
+        w.sum(),
+        (w * w).sum(),
+        p.min(),
+        p.max(),
+        y.min(),
+        y.max(),
+        used.min(),
+        used.max(),
+        other.sum(),
+        weightless.sum(),
+    ]
     return [aim.alias(f"a{i}") for i, aim in enumerate(aims)]
 
 
 def _totals(row: Sequence[Any]) -> Totals:
-    return Totals(int(row[0]), *(float("nan") if value is None else float(value) for value in row[1:AIMS]))
+    rows, *numbers, others, _ = row
+    weight, squares, lowest, highest, least, most, used_least, used_most = (
+        float("nan") if value is None else float(value) for value in numbers
+    )
+    ends = (lowest, highest, least, most, used_least, used_most)
+    return Totals(int(rows), weight, squares, *ends, binary=others == 0)
 
 
 def _number(schema: Any, name: Any, argument: str) -> nw.Expr:

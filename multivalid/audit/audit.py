@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from multivalid.atoms import select
 from multivalid.atoms.frames import from_columns
-from multivalid.atoms.opening import lazy_rows
-from multivalid.atoms.select import Rows
-from multivalid.audit import inference, measures
-from multivalid.audit.cells import tabulate
-from multivalid.audit.solve import cell_values, from_moments, group_values
-from multivalid.audit.statistics import CellStatistics
+from multivalid.audit.coordinate import CoordinateAudit, audit_coordinate
 from multivalid.audit.text import verdict_line, worst_table
+from multivalid.cells.sums import CellSums
 from multivalid.errors import InputError
 from multivalid.grid import Grid
-from multivalid.groups.membership import Bits
-from multivalid.groups.remote import gather, lazy_frame
+from multivalid.levels import LevelPolicy, given_grids
 from multivalid.properties import Pair, Property
-from multivalid.properties.base import Array
 from multivalid.scope import require
+from multivalid.sources.laws import Laws
+from multivalid.sources.open import Source, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from multivalid.audit.pair import PairAudit
+    from multivalid.properties import Target
     from multivalid.report.sources import Certified
 
-MAX_LEVELS_AS_GIVEN = 64  # predictions with at most this many distinct values are audited value by value
-DEFAULT_LEVELS = 20
+LEVELS = LevelPolicy(few=64, levels=20)
+JOINT_LEVELS = LevelPolicy(few=5, levels=5)  # of either coordinate: cells are combinations of levels, so their number multiplies
 
 
 class Cell(NamedTuple):
@@ -84,12 +80,17 @@ class Audit:
     -0.25
     """
 
-    def __init__(
-        self, prop: Property, grid: Grid, table: dict[str, NDArray[Any]], cells: dict[str, NDArray[Any]], rows: Rows
-    ) -> None:
-        self.property, self.grid, self.table, self.cells = prop, grid, table, cells
-        self.groups = rows.groups
-        self._rows = rows
+    def __init__(self, source: Source, target: Target, grids: tuple[Grid, ...], sums: tuple[CellSums, ...], laws: Laws) -> None:
+        self.property, self.grids = target, grids
+        self.groups = source.groups.noting([*source.notes, laws.note])
+        self._source, self._sums, self._laws = source, sums, laws
+        self._read()
+
+    def _read(self) -> None:
+        """The table and the cells, from the sums."""
+        alone = audit_coordinate(self._source, self.property.coordinates[0], self.grids[0], self._sums[0], self._laws)
+        self.coordinates: tuple[CoordinateAudit, ...] = (alone,)
+        self.grid, self.table, self.cells = alone.grid, alone.table, alone.cells
 
     @property
     def error(self) -> float:
@@ -112,19 +113,18 @@ class Audit:
 
     def to_frame(self) -> Any:
         """The per-group table as a data frame of the kind that `data` was."""
-        return from_columns(self.table, self._rows.frame)
+        return from_columns(self.table, self._source.like)
 
     # ---- for people: see multivalid.report -----------------------------------------------------------------------
     @cached_property
-    def score(self) -> float:
+    def score(self) -> float | None:
         """Mean score of the predictions (for a quantile its pinball loss, up to a part that no prediction changes)."""
-        rows = self._rows
-        return float(rows.weights @ self.property.score(rows.predictions, rows.labels) / rows.weights.sum())
+        return self.coordinates[0].score
 
     @cached_property
     def fingerprint(self) -> str | None:
         """SHA-256 of labels, predictions, weights and groups: equal for equal data; None for rows that stayed in their engine."""
-        return self._rows.fingerprint()
+        return self._source.fingerprint()
 
     def report(
         self,
@@ -164,28 +164,59 @@ class Audit:
 
         return write(story(self, before, certificate, title, self.groups.notes, settings or {}), path)
 
-    def plot_reliability(self, group: str | None = None, *, ax: Any = None, **style: Any) -> Any:
+    def plot_reliability(self, group: str | None = None, *, coordinate: int = 0, ax: Any = None, **style: Any) -> Any:
         """Observed against predicted for a group (the worst when None) with a 95 % band, on a matplotlib axis; returns the axis."""
         from multivalid.report import plots
 
-        return plots.reliability(self, group, ax=ax, **style)
+        return plots.reliability(self._coordinate(coordinate), group, ax=ax, **style)
 
-    def plot_heatmap(self, groups: list[str] | int = 24, *, ax: Any = None) -> Any:
+    def plot_heatmap(self, groups: list[str] | int = 24, *, coordinate: int = 0, ax: Any = None) -> Any:
         """Group × level of mean V in standard errors, for the worst or the named groups, on a matplotlib axis; returns the axis."""
         from multivalid.report import plots
 
-        return plots.heatmap(self, groups, ax=ax)
+        return plots.heatmap(self._coordinate(coordinate), groups, ax=ax)
 
-    def plot_groups(self, k: int = 15, *, ax: Any = None) -> Any:
+    def plot_groups(self, k: int = 15, *, coordinate: int = 0, ax: Any = None) -> Any:
         """The k largest errors as bars on a matplotlib axis; returns the axis."""
         from multivalid.report import plots
 
-        return plots.groups(self, k, ax=ax)
+        return plots.groups(self._coordinate(coordinate), k, ax=ax)
+
+    def _coordinate(self, which: int) -> CoordinateAudit:
+        """For figures: what is audited, column by column."""
+        if which not in range(len(self.coordinates)):
+            known = " or ".join(f"{k} ({one.property!r})" for k, one in enumerate(self.coordinates))
+            raise InputError(f"coordinate must be {known}, got {which!r}.")
+        return self.coordinates[which]
+
+    property: Any  # what is audited; last: it hides the decorator
 
     def __repr__(self) -> str:
-        return f"<Audit of {self.property!r}: {self.verdict}>"
+        return f"<{type(self).__name__} of {self.property!r}: {self.verdict}>"
 
 
+@overload
+def audit(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    groups: Any,
+    data: Any = None,
+    property: Pair,
+    grid: Any | None = None,
+    sample_weight: Any = None,
+) -> PairAudit: ...
+@overload
+def audit(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    groups: Any,
+    data: Any = None,
+    property: str | Property = "mean",
+    grid: Any | None = None,
+    sample_weight: Any = None,
+) -> Audit: ...
 def audit(
     y_true: Any,
     y_pred: Any,
@@ -195,7 +226,7 @@ def audit(
     property: str | Property | Pair = "mean",
     grid: Grid | Any | None = None,
     sample_weight: Any = None,
-) -> Any:
+) -> Audit:
     """For each group: how far are the predictions off, given their own value, and is that beyond chance?
 
     Parameters
@@ -209,10 +240,11 @@ def audit(
     property : Property, Pair or str
         What the predictions are of.
     grid : Grid, optional
-        Levels to condition on. By default: predictions with at most 64 distinct values are taken value by value; probabilities are cut
-        into 20 equal parts of [0, 1]; anything else into 20 parts of equal weight. V is always taken at the prediction itself.
+        Levels to condition on. By default: predictions with at most 64 distinct values are taken value by value, others in 20 levels of
+        about equal weight (5 for either coordinate of a pair). V is always taken at the prediction itself.
     sample_weight : array-like or column name, optional
-        Non-negative weights. They say how much a row counts, not how often it was seen: the tests stay the same when all are doubled.
+        Non-negative weights. They say how much a row counts, not how often it was seen: the tests stay the same when all are doubled. A
+        row of weight 0 is not there.
 
     Returns
     -------
@@ -236,86 +268,32 @@ def audit(
     >>> found.verdict
     '1 of 2 groups is off beyond chance at 5 %: group 1.'
     """
-    prop = require(property)
-    frame = lazy_frame(data)
-    if isinstance(prop, Pair):
-        from multivalid.audit.pair import audit_pair_rows
-
-        data = data if frame is None else gather(frame, "pairs are audited")
-        gathered = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=2)
-        return audit_pair_rows(gathered, prop, grid)
-    if frame is not None:
-        from multivalid.audit.lazy import audit_lazy  # it builds on this module
-
-        stays = lazy_rows(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=prop)
-        return audit_lazy(stays, prop, grid)
-    rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight)
-    return audit_rows(rows, prop, grid)
+    target = require(property)
+    source = open_source(y_true, y_pred, groups=groups, data=data, target=target, sample_weight=sample_weight)
+    return audit_source(source, target, grid)
 
 
-def audit_rows(rows: Rows, prop: Property, grid: Grid | None = None, *, beyond: bool = False) -> Audit:
-    """The audit of rows already gathered; `beyond` lets predictions outside the grid's range count at its outermost levels."""
-    prop.check_labels(rows.labels)
-    if grid is None:
-        grid = default_grid(rows.predictions, rows.weights)
-    elif not isinstance(grid, Grid):
-        raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
-    if not beyond:
-        grid.check(rows.predictions)
-    level = grid.round(rows.predictions)
-    by_row = rows.membership.by_row()
-    cells = CellStatistics.of(rows, prop, grid, level, by_row)
-    solved, values = _solve(rows, prop, by_row, level, len(grid))
-    return _assemble(rows, prop, grid, cells, solved, values)
+@overload
+def audit_source(source: Source, target: Pair, grid: Any = None, *, beyond: bool = False, values: bool = True) -> PairAudit: ...
+@overload
+def audit_source(source: Source, target: Target, grid: Any = None, *, beyond: bool = False, values: bool = True) -> Audit: ...
+def audit_source(source: Source, target: Target, grid: Any = None, *, beyond: bool = False, values: bool = True) -> Audit:
+    """The audit of rows opened already.
 
+    `beyond` lets predictions outside the grid's range count at its outermost levels; without `values` the labels are not asked what
+    the predictions should have been where that takes a pass of its own.
+    """
+    coordinates = len(target.coordinates)
+    grids = given_grids(grid, coordinates)
+    if grids is None:
+        grids = source.levels(LEVELS if coordinates == 1 else JOINT_LEVELS)
+    elif not beyond:
+        source.check(*grids)
+    sums = source.cells(target, grids)
+    asked = values or sums[0].moments is not None
+    laws = source.laws(target, grids, sums) if asked else Laws.unknown(coordinates, *sums[0].weight.shape)
+    if coordinates == 1:
+        return Audit(source, target, grids, sums, laws)
+    from multivalid.audit.pair import PairAudit  # it builds on this module
 
-def default_grid(predictions: Array, weights: Array) -> Grid:
-    """Levels for an audit when the user names none."""
-    distinct = np.unique(predictions)
-    if distinct.size <= MAX_LEVELS_AS_GIVEN:
-        return Grid(distinct)
-    if distinct[0] >= 0 and distinct[-1] <= 1:
-        return Grid.uniform(0, 1, DEFAULT_LEVELS)
-    return Grid.quantile(predictions, DEFAULT_LEVELS, weights)
-
-
-def _solve(rows: Rows, prop: Property, by_row: Bits, level: NDArray[np.intp], levels: int) -> tuple[Array, Array]:
-    """Γ of every (level, group) and of every group."""
-    moments = prop.moments(rows.labels[:0])
-    if moments is None or prop.solve_moments(np.ones((1, moments.shape[1]))) is None:
-        solved = cell_values(prop, rows.labels, rows.weights, level, rows.membership, levels)
-        return solved, group_values(prop, rows.labels, rows.weights, rows.membership)
-    full = prop.moments(rows.labels)
-    assert full is not None
-    sums = tabulate(by_row, level, full * rows.weights[:, None], levels, rows.membership.groups)
-    return from_moments(prop, sums), from_moments(prop, sums.sum(axis=0))
-
-
-def _assemble(rows: Rows, prop: Property, grid: Grid, cell: CellStatistics, solved: Array, values: Array) -> Audit:
-    mass, mean = cell.mass, cell.mean
-    share = mass * mean**2
-    filled = cell.weight > 0
-    gap = np.where(filled, cell.prediction - solved, 0.0)
-    group_weight = cell.weight.sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        group_prediction = np.where(filled, cell.weight * cell.prediction, 0.0).sum(axis=0) / group_weight
-    test = inference.chi_square(mass, mean, cell.steady, cell.effective, cell.kurtosis)
-    table: dict[str, NDArray[Any]] = {
-        "name": np.array(rows.groups.names),
-        "rows": cell.rows.sum(axis=0).astype(np.int64),
-        "weight": group_weight,
-        "error": cell.errors,
-        "gamma_error": measures.l2(mass, gap),
-        "l1": measures.l1(mass, mean),
-        "linf": measures.linf(mass, mean),
-        "worst_level": np.where(group_weight > 0, grid.points[np.argmax(share, axis=0)], np.nan),
-        "debiased": inference.debiased(mass, mean, cell.variance, cell.rows),
-        "chi2": test.statistic,
-        "dof": test.freedom,
-        "p_value": test.p_value,
-        "p_adjusted": inference.holm(test.p_value),
-        "prediction": group_prediction,
-        "value": values,
-    }
-    cells = cell.columns(table["name"], grid.points) | {"value": solved[filled]}
-    return Audit(prop, grid, table, cells, rows)
+    return PairAudit(source, target, grids, sums, laws)

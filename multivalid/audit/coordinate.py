@@ -1,41 +1,94 @@
-"""One coordinate of an audited pair, with the fields that a report and its figures read."""
+"""What was found for one coordinate: a table of groups, and the cells by the level of its own prediction."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.audit.text import verdict_line
+from multivalid.cells import inference, measures
+from multivalid.cells.statistics import CellStatistics
+from multivalid.cells.sums import CellSums
 from multivalid.grid import Grid
-from multivalid.properties import Property
-from multivalid.properties.pairs.base import SecondCoordinate
+from multivalid.sources.laws import Laws
+from multivalid.sources.open import Source
+
+if TYPE_CHECKING:
+    from multivalid.properties.target import Coordinate
 
 Columns = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Coordinate:
-    """What was found for one of the two predictions.
+class CoordinateAudit:
+    """What was found for one column of the predictions, with the fields that a report and its figures read.
 
     Attributes
     ----------
     table : dict of arrays
-        One row per group, the columns of `PairAudit.table` that are of this coordinate.
+        One row per group.
     cells : dict of arrays
-        One row per non-empty (group, level of this prediction); V¹ is taken at the predicted f⁰.
+        One row per non-empty (group, level of this prediction).
+    score : float or None
+        Mean score of the predictions, where the coordinate has one.
     """
 
     grid: Grid
     table: Columns
     cells: Columns
-    fingerprint: str | None
-    score = None  # a joint score of both exists for some pairs, none for one coordinate
+    score: float | None
+    source: Source
+
+    @cached_property
+    def fingerprint(self) -> str | None:
+        """SHA-256 of the rows; None for rows that stayed in their engine."""
+        return self.source.fingerprint()
 
     @property
     def verdict(self) -> str:
         """How many groups are off beyond chance."""
         return verdict_line(self.table)
 
-    property: Property | SecondCoordinate  # last: it hides the decorator
+    property: Any  # what is predicted; last: it hides the decorator
+
+
+def audit_coordinate(source: Source, coordinate: Coordinate, grid: Grid, sums: CellSums, laws: Laws) -> CoordinateAudit:
+    """The audit of a single coordinate, from its sums on its own levels."""
+    cell = CellStatistics.of(sums)
+    mass, mean, filled = cell.mass, cell.mean, cell.weight > 0
+    group_weight = cell.weight.sum(axis=0)
+    solved = laws.cells[0]
+    test = tests(cell)
+    table: Columns = {
+        "name": np.array(source.groups.names),
+        "rows": cell.rows.sum(axis=0).astype(np.int64),
+        "weight": group_weight,
+        "error": cell.errors,
+        "gamma_error": measures.l2(mass, np.where(filled, cell.prediction - solved, 0.0)),
+        "l1": measures.l1(mass, mean),
+        "linf": measures.linf(mass, mean),
+        "worst_level": np.where(group_weight > 0, grid.points[np.argmax(mass * mean**2, axis=0)], np.nan),
+        "debiased": inference.debiased(mass, mean, cell.variance, cell.rows),
+        "chi2": test.statistic,
+        "dof": test.freedom,
+        "p_value": test.p_value,
+        "p_adjusted": inference.holm(test.p_value),
+        "prediction": cell.group_prediction,
+        "value": laws.groups[0],
+    }
+    cells = cell.columns(table["name"], grid.points) | {"value": solved[filled]}
+    return CoordinateAudit(grid, table, cells, mean_score(sums), source, coordinate.predicted)
+
+
+def tests(cell: CellStatistics) -> inference.ChiSquare:
+    """χ² of the mean V of every group."""
+    return inference.chi_square(cell.mass, cell.mean, cell.steady, cell.effective, cell.kurtosis)
+
+
+def mean_score(sums: CellSums) -> float | None:
+    """Mean score of the predictions of all rows."""
+    return None if sums.score is None else float(sums.score[:, 0].sum() / sums.weight[:, 0].sum())

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-LEVEL = 0.05
+from multivalid.levels import SIGNIFICANCE
 
 
 def verdict_line(table: dict[str, NDArray[Any]]) -> str:
     """How many groups are off beyond chance, the worst of them named."""
-    off = np.flatnonzero(table["p_adjusted"] <= LEVEL)
+    off = np.flatnonzero(table["p_adjusted"] <= SIGNIFICANCE)
     groups = len(table["name"])
     if off.size == 0:
         return f"None of {groups} groups is off beyond chance at 5 %."

@@ -12,7 +12,8 @@ from multivalid import validate
 from multivalid.atoms.response import response
 from multivalid.atoms.select import Rows
 from multivalid.atoms.table import build
-from multivalid.audit.audit import Audit, audit_rows
+from multivalid.audit.audit import Audit
+from multivalid.audit.audit import audit_source as audit_rows
 from multivalid.batch import bounds
 from multivalid.batch.algorithm import Patch, Progress, Trace, run
 from multivalid.batch.batched import Cells, LabelTable, affordable, run_batched

@@ -1,0 +1,1 @@
+"""The table everything turns on: sums over (level × group), by name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -55,6 +55,13 @@ class Groups:
             self.entries = entries(items, names)
         self.min_size: int = count(min_size, "min_size", least=0)
 
+    @classmethod
+    def of(cls, listed: Sequence[Entry], min_size: int = 0) -> Groups:
+        """From entries that were read already."""
+        made = cls.__new__(cls)
+        made.entries, made.min_size = tuple(listed), min_size
+        return made
+
     def fit(self, data: Any = None, *, n_rows: int | None = None) -> FittedGroups:
         """Find categories, bin edges and combinations, and leave out groups that are empty, too small or there twice.
 
@@ -105,6 +112,11 @@ class FittedGroups:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def noting(self, notes: Sequence[str]) -> FittedGroups:
+        """The same groups with further notes, where there are any."""
+        said = [note for note in notes if note]
+        return replace(self, notes=[*self.notes, *said]) if said else self
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

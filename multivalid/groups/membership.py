@@ -1,10 +1,12 @@
-"""Which rows belong to which groups: one bit each, group by group, never a dense float mask."""
+"""Which rows belong to which groups: one code per row for groups that exclude each other, one bit for each of the others."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +24,90 @@ class Patterns(NamedTuple):
     bits: Bits
 
 
-class Membership:
-    """Packed bits, one row of bytes per group (bit i of a row is data row i, lowest bit first).
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """Groups that exclude each other, such as the values of a column: `codes[i]` is 0 where row i is in none, k in the k-th of them."""
 
-    Rows of bytes are padded to whole 64-bit words, so that `words` can be combined eight bytes at a time.
+    codes: NDArray[np.unsignedinteger[Any]]
+    size: int
+
+    def mask(self, group: int) -> NDArray[np.bool_]:
+        """One of the groups as a boolean array over the rows."""
+        return np.asarray(self.codes == group + 1)
+
+    def sizes(self) -> NDArray[np.intp]:
+        """Number of rows of each group."""
+        return np.bincount(self.codes, minlength=self.size + 1)[1:]
+
+    def lines(self) -> Bits:
+        """One row of packed bytes per group."""
+        return np.stack([_packed(self.mask(group)) for group in range(self.size)])
+
+    def take(self, rows: NDArray[Any]) -> Coded:
+        """The same groups on a selection of rows."""
+        return Coded(self.codes[rows], self.size)
+
+    def choose(self, groups: Sequence[int]) -> Coded:
+        """Some of the groups."""
+        if len(groups) == self.size:
+            return self
+        new = np.zeros(self.size + 1, dtype=self.codes.dtype)
+        new[np.asarray(groups, dtype=np.intp) + 1] = np.arange(1, len(groups) + 1)
+        return Coded(new[self.codes], len(groups))
+
+
+@dataclass(frozen=True, eq=False)
+class Flagged:
+    """Groups of any kind: one row of packed bytes each (bit i is data row i, lowest bit first)."""
+
+    bits: Bits
+    rows: int
+
+    @property
+    def size(self) -> int:
+        """Number of groups."""
+        return int(self.bits.shape[0])
+
+    def mask(self, group: int) -> NDArray[np.bool_]:
+        """One of the groups as a boolean array over the rows."""
+        return np.unpackbits(self.bits[group], count=self.rows, bitorder="little").view(np.bool_)
+
+    def sizes(self) -> NDArray[np.intp]:
+        """Number of rows of each group."""
+        return np.asarray(np.bitwise_count(self.bits.view(np.uint64)).sum(axis=1), dtype=np.intp)
+
+    def lines(self) -> Bits:
+        """One row of packed bytes per group."""
+        return self.bits
+
+    def by_row(self) -> Bits:
+        """The transpose: one row of bytes per data row, padded to whole words (bit g is group g, lowest bit first)."""
+        out = np.zeros((self.rows, _bytes(self.size)), dtype=np.uint8)
+        for start in range(0, self.rows, BLOCK):
+            stop = min(start + BLOCK, self.rows)
+            part = self.bits[:, start // 8 : (stop + 7) // 8]
+            for first in range(0, self.size, 8):
+                flags = np.unpackbits(part[first : first + 8], axis=1, count=stop - start, bitorder="little")
+                out[start:stop, first // 8] = _digits(flags)
+        return out
+
+    def take(self, rows: NDArray[Any]) -> Flagged:
+        """The same groups on a selection of rows."""
+        return flagged_rows(self.by_row()[rows], self.size)
+
+    def choose(self, groups: Sequence[int]) -> Flagged:
+        """Some of the groups."""
+        return self if len(groups) == self.size else Flagged(self.bits[np.asarray(groups, dtype=np.intp)], self.rows)
+
+
+Part: TypeAlias = Coded | Flagged
+
+
+class Membership:
+    """Groups in parts: codes where groups exclude each other, packed bits where they may overlap.
+
+    `bits` has one row of bytes per group (bit i of a row is data row i, lowest bit first), padded to whole 64-bit words, so that `words`
+    can be combined eight bytes at a time; of codes it is made when it is first asked for.
 
     Examples
     --------
@@ -36,13 +118,19 @@ class Membership:
     """
 
     def __init__(self, bits: Bits, rows: int) -> None:
-        self.bits = bits
+        self.parts: tuple[Part, ...] = (Flagged(bits, rows),)
         self.rows = rows
 
     @property
     def groups(self) -> int:
         """Number of groups."""
-        return int(self.bits.shape[0])
+        return sum(part.size for part in self.parts)
+
+    @cached_property
+    def bits(self) -> Bits:
+        """One row of packed bytes per group."""
+        lines = [part.lines() for part in self.parts if part.size]
+        return lines[0] if len(lines) == 1 else np.concatenate(lines or [np.zeros((0, _bytes(self.rows)), dtype=np.uint8)])
 
     @property
     def words(self) -> NDArray[np.uint64]:
@@ -50,6 +138,13 @@ class Membership:
         return self.bits.view(np.uint64)
 
     # ---- in ----------------------------------------------------------------------------------------------------
+    @classmethod
+    def of(cls, parts: Iterable[Part], rows: int) -> Membership:
+        """From parts, whose groups are counted through in their order."""
+        made = cls.__new__(cls)
+        made.parts, made.rows = tuple(part for part in parts if part.size), rows
+        return made
+
     @classmethod
     def from_masks(cls, masks: Iterable[NDArray[np.bool_]], rows: int) -> Membership:
         """From one boolean mask per group."""
@@ -59,9 +154,7 @@ class Membership:
                 raise InputError(
                     f"masks must be booleans of shape ({rows},), one for every row, got {mask.dtype} of shape {mask.shape}."
                 )
-            line = np.zeros(_bytes(rows), dtype=np.uint8)
-            line[: (rows + 7) // 8] = np.packbits(mask, bitorder="little")
-            packed.append(line)
+            packed.append(_packed(mask))
         return cls(np.array(packed, dtype=np.uint8).reshape(len(packed), _bytes(rows)), rows)
 
     @classmethod
@@ -70,24 +163,22 @@ class Membership:
         if array.ndim != 2 or array.dtype != np.bool_:
             raise InputError(f"array must be booleans of shape (rows, groups), got {array.dtype} of shape {array.shape}.")
         rows, groups = array.shape
-        everyone = np.zeros((1, _bytes(rows)), dtype=np.uint8)
-        everyone[0, : (rows + 7) // 8] = np.packbits(np.ones(rows, dtype=bool), bitorder="little")
-        others = cls.from_rows(np.packbits(array, axis=1, bitorder="little"), groups)
-        return cls(np.concatenate([everyone, others.bits]), rows)
+        others = flagged_rows(np.packbits(array, axis=1, bitorder="little"), groups)
+        return cls(np.concatenate([_packed(np.ones(rows, dtype=bool))[None], others.bits]), rows)
 
     @classmethod
     def from_rows(cls, by_row: Bits, groups: int) -> Membership:
         """From one row of packed bytes per data row, as `by_row` gives them."""
-        rows = by_row.shape[0]
-        bits = np.zeros((groups, _bytes(rows)), dtype=np.uint8)
-        for group, flags in enumerate(columns_of(by_row, range(groups))):
-            bits[group, : (rows + 7) // 8] = np.packbits(flags, bitorder="little")
-        return cls(bits, rows)
+        return cls.of([flagged_rows(by_row, groups)], by_row.shape[0])
 
     # ---- out ---------------------------------------------------------------------------------------------------
     def mask(self, group: int) -> NDArray[np.bool_]:
         """One group as a boolean array over the rows."""
-        return np.unpackbits(self.bits[group], count=self.rows, bitorder="little").view(np.bool_)
+        for part in self.parts:
+            if group < part.size:
+                return part.mask(group)
+            group -= part.size
+        raise IndexError(group)
 
     def dense(self, start: int, stop: int) -> NDArray[np.uint8]:
         """Zeros and ones of consecutive rows: shape (groups, stop − start)."""
@@ -97,26 +188,43 @@ class Membership:
 
     def sizes(self) -> NDArray[np.intp]:
         """Number of rows of each group."""
-        return np.asarray(np.bitwise_count(self.words).sum(axis=1), dtype=np.intp)
+        return np.concatenate([part.sizes() for part in self.parts])
 
     def by_row(self) -> Bits:
         """The transpose: one row of bytes per data row, padded to whole words (bit g is group g, lowest bit first)."""
-        out = np.zeros((self.rows, _bytes(self.groups)), dtype=np.uint8)
-        for start in range(0, self.rows, BLOCK):
-            stop = min(start + BLOCK, self.rows)
-            part = self.bits[:, start // 8 : (stop + 7) // 8]
-            for first in range(0, self.groups, 8):
-                flags = np.unpackbits(part[first : first + 8], axis=1, count=stop - start, bitorder="little")
-                out[start:stop, first // 8] = _digits(flags)
-        return out
+        return Flagged(self.bits, self.rows).by_row()
 
     def patterns(self) -> Patterns:
         """The distinct combinations of groups among the rows."""
         return distinct(self.by_row())
 
-    def take(self, rows: NDArray[np.intp]) -> Membership:
-        """The same groups on a selection of rows."""
-        return Membership.from_rows(self.by_row()[rows], self.groups)
+    def take(self, rows: NDArray[Any]) -> Membership:
+        """The same groups on a selection of rows: positions, or one boolean per row."""
+        kept = np.count_nonzero(rows) if rows.dtype == np.bool_ else rows.size
+        return Membership.of((part.take(rows) for part in self.parts), int(kept))
+
+    def choose(self, groups: Sequence[int]) -> Membership:
+        """Some of the groups, in their order."""
+        parts, start, wanted = [], 0, np.asarray(groups, dtype=np.intp)
+        for part in self.parts:
+            inside = wanted[(wanted >= start) & (wanted < start + part.size)] - start
+            parts.append(part.choose(inside.tolist()))
+            start += part.size
+        return Membership.of(parts, self.rows)
+
+
+def everyone(rows: int) -> Coded:
+    """The population as a part of its own."""
+    return Coded(np.ones(rows, dtype=np.uint8), 1)
+
+
+def flagged_rows(by_row: Bits, groups: int) -> Flagged:
+    """Groups from one row of packed bytes per data row."""
+    rows = by_row.shape[0]
+    bits = np.zeros((groups, _bytes(rows)), dtype=np.uint8)
+    for group, flags in enumerate(columns_of(by_row, range(groups))):
+        bits[group, : (rows + 7) // 8] = np.packbits(flags, bitorder="little")
+    return Flagged(bits, rows)
 
 
 def columns_of(by_row: Bits, groups: Iterable[int]) -> Iterator[Bits]:
@@ -151,6 +259,13 @@ def distinct(by_row: Bits) -> Patterns:
 def unpack(by_row: Bits, groups: int) -> NDArray[np.float64]:
     """Packed rows as zeros and ones, ready for a matrix product."""
     return np.unpackbits(by_row, axis=1, count=groups, bitorder="little").astype(np.float64)
+
+
+def _packed(mask: NDArray[np.bool_]) -> Bits:
+    """Booleans as bits, padded to whole words."""
+    line = np.zeros(_bytes(mask.size), dtype=np.uint8)
+    line[: (mask.size + 7) // 8] = np.packbits(mask, bitorder="little")
+    return line
 
 
 def _bytes(bits: int) -> int:

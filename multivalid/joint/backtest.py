@@ -11,7 +11,7 @@ from multivalid import validate
 from multivalid.atoms import frames, select
 from multivalid.atoms.frames import from_columns
 from multivalid.atoms.select import Rows
-from multivalid.audit.inference import holm
+from multivalid.cells.inference import holm
 from multivalid.errors import InputError
 from multivalid.properties import QuantileCVaR
 from multivalid.properties.base import Array

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.atoms import frames, select
-from multivalid.audit.pair import PairAudit, audit_pair_rows
+from multivalid.audit.audit import audit_source as audit_pair_rows
+from multivalid.audit.pair import PairAudit
 from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups

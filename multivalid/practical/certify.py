@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from multivalid.atoms.select import Rows
-from multivalid.audit.statistics import CellStatistics
 from multivalid.batch.algorithm import Blocked
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.plan import label_facts
+from multivalid.cells.statistics import CellStatistics
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.practical.start import chance_limit
 from multivalid.properties import Property
@@ -28,7 +28,7 @@ def certify(
     note: str,
 ) -> Certificate:
     """Conditional on the levels of the final predictions, which `rows` carry."""
-    cells = CellStatistics.of(rows, prop, predictor.grid)
+    cells = CellStatistics.of(rows.cells(prop, [predictor.grid])[0])
     facts = label_facts(prop, rows.labels, rows.weights)
     error = float(cells.errors.max())
     limit, variance = chance_limit(int((cells.weight > 0).sum())), _variance(cells, rows, prop)

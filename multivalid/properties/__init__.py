@@ -41,6 +41,7 @@ from multivalid.properties.quantile import Quantile
 from multivalid.properties.ratio import Ratio
 from multivalid.properties.shortfall import Shortfall
 from multivalid.properties.tail_risk import CVaR, ExpectedShortfall, RangeVaR, Spectral
+from multivalid.properties.target import Target
 
 __all__ = [
     "BayesPair", "CVaR", "CentralMoment", "CoefficientOfVariation", "DispersionIndex", "DistortionRisk", "DualPower", "EndpointMix",
@@ -48,6 +49,6 @@ __all__ = [
     "Facts", "Functional", "GiniDeviation", "Huber", "InterquartileRange", "Interval", "Law", "LpQuantile", "Mean",
     "MeanAbsoluteDeviation", "MeanMAD", "MeanMoment", "MeanStd", "MeanVariance", "MeanVarianceUtility", "MinVar", "Mode", "Moment",
     "Pair", "PairFacts", "Pieces", "Property", "ProportionalHazard", "Quantile", "QuantileCVaR", "QuantileIQR", "QuantileMix",
-    "QuantileSpectral", "RangeVaR", "Ratio", "Shortfall", "Skewness", "Spectral", "Std", "Variance", "Variantile", "Wang", "parse",
-    "parse_any", "register", "spec_of",
+    "QuantileSpectral", "RangeVaR", "Ratio", "Shortfall", "Skewness", "Spectral", "Std", "Target", "Variance", "Variantile", "Wang",
+    "parse", "parse_any", "register", "spec_of",
 ]  # fmt: skip

@@ -250,6 +250,10 @@ class Property(Target):
         return (OwnColumn(self, 0, self.spec or repr(self)),)
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        return ("",)
+
+    @property
     def reading(self) -> Reading:
         """How mean V is shown to a person."""
         return MEAN_V

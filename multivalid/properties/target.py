@@ -48,6 +48,11 @@ class Coordinate(ABC):
 
     @property
     @abstractmethod
+    def predicted(self) -> Any:
+        """What it is a prediction of: a property, or a coordinate that is none by itself."""
+
+    @property
+    @abstractmethod
     def reading(self) -> Reading:
         """How its mean V is shown to a person."""
 
@@ -79,6 +84,10 @@ class OwnColumn(Coordinate):
     @property
     def name(self) -> str:
         return self.title
+
+    @property
+    def predicted(self) -> Property:
+        return self.prop
 
     @property
     def reading(self) -> Reading:
@@ -119,6 +128,11 @@ class Target(ABC):
         """One per column of the predictions, in order."""
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """What the columns of tables that speak of a coordinate begin with; empty where there is one coordinate only."""
+        return tuple(coordinate.name for coordinate in self.coordinates)
+
+    @property
     def joint(self) -> bool:
         """Whether cells are crossings of the levels of all columns (a pair), rather than levels of each column by itself."""
         return False
@@ -145,6 +159,17 @@ class Target(ABC):
         """S of every row and coordinate: (rows, coordinates)."""
         columns, y = self._columns(predictions, labels)
         return np.stack([np.asarray(c.scoring(NUMPY, columns, y), dtype=np.float64) for c in self.coordinates], axis=1)
+
+    def solve_cells(self, labels: Array, predictions: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
+        """Γ of every coordinate for many laws at once (see `Property.solve_segments`): shape (coordinates, laws)."""
+        found: list[Array] = []
+        for coordinate in self.coordinates:
+            found.append(coordinate.solve_segments(labels, weights, starts, found))
+        return np.stack(found)
+
+    def solve_groups(self, labels: Array, predictions: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
+        """What the predictions of a group as a whole should be on average: shape (coordinates, laws)."""
+        return self.solve_cells(labels, predictions, weights, starts)
 
     def breaks(self, predictions: Array) -> NDArray[np.bool_]:
         """Rows of (rows, coordinates) that break the target's constraint: quantiles that cross, shares that do not sum to one."""

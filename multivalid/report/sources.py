@@ -37,15 +37,15 @@ class Audited(Protocol):
     def property(self) -> Predicted: ...  # last: it hides the decorator
 
 
-class PairAudited(Protocol):
-    """The fields of an audit of a pair that a report reads."""
+class TargetAudited(Protocol):
+    """The fields of an audit of one coordinate or several that a report reads."""
 
     @property
     def table(self) -> Columns: ...
     @property
-    def coordinates(self) -> tuple[Audited, Audited]: ...
+    def coordinates(self) -> Sequence[Audited]: ...
     @property
-    def property(self) -> Pair: ...
+    def property(self) -> Any: ...
 
 
 class Certified(Protocol):
@@ -113,38 +113,27 @@ class Story:
     @property
     def of_pair(self) -> bool:
         """Whether the chapters are coordinates of a pair."""
-        return isinstance(self.prop, Pair)
+        return any(chapter.key for chapter in self.chapters)
 
 
 def story(
-    now: Audited,
-    before: Audited | None,
+    now: TargetAudited,
+    before: TargetAudited | None,
     certificate: Certified | None,
     title: str | None,
     notes: Sequence[str],
     settings: Mapping[str, Any],
 ) -> Story:
-    """What an audit tells, alone or beside an earlier one of the same rows and groups."""
-    assert isinstance(now.property, Property)
-    audits = {"now": now} if before is None else {"before": _same(before, now), "after": now}
-    return Story(now.property, title or _heading(before), [Chapter(now.property, audits)], certificate, notes, settings)
-
-
-def pair_story(
-    now: PairAudited,
-    before: PairAudited | None,
-    certificate: Certified | None,
-    title: str | None,
-    notes: Sequence[str],
-    settings: Mapping[str, Any],
-) -> Story:
-    """The same for a pair, a chapter for either coordinate."""
+    """What an audit tells, alone or beside an earlier one of the same rows and groups: a chapter for every coordinate."""
     given = {"now": now} if before is None else {"before": _same(before, now), "after": now}
     chapters = [
-        Chapter(now.coordinates[k].property, {when: audit.coordinates[k] for when, audit in given.items()}, key, name)
-        for k, (key, name) in enumerate(zip(("first", "second"), now.property.names, strict=True))
+        Chapter(part.predicted, {when: audit.coordinates[k] for when, audit in given.items()}, key, key and part.name)
+        for k, (part, key) in enumerate(zip(now.property.coordinates, now.property.keys, strict=True))
     ]
     return Story(now.property, title or _heading(before), chapters, certificate, notes, settings)
+
+
+pair_story = story
 
 
 def _heading(before: Any) -> str:

@@ -114,11 +114,13 @@ def test_levels_by_default():
     rng = np.random.default_rng(0)
     y = rng.random(500)
     assert len(mv.audit(y, np.round(y, 1), groups=[]).grid) == 11
-    probabilities = mv.audit(y, rng.random(500), groups=[]).grid
-    assert probabilities == mv.Grid.uniform(0, 1, 20)
-    prices = mv.audit(y, 100 * rng.random(500), groups=[]).grid
-    assert 15 <= len(prices) <= 20
-    assert prices.points[0] > 1
+    rare = 0.05 * rng.random(500) ** 2
+    weight = rng.choice([0.0, 0.5, 2.0], 500)
+    for predictions in (rare, 100 * rng.random(500)):
+        found = mv.audit(y, predictions, groups=[], sample_weight=weight)
+        assert 15 <= len(found.grid) <= 20
+        assert found.cells["weight"].max() < 3 * found.cells["weight"].min() + 4  # about equal
+        np.testing.assert_array_equal(found.grid.points, mv.Grid.quantile(predictions, 20, weight).points)
 
 
 def test_the_audit_leaves_its_input_alone():
@@ -133,7 +135,7 @@ def test_the_audit_leaves_its_input_alone():
 @pytest.mark.parametrize("levels", [3, 3000, 70_000, 300_000])
 def test_many_levels(levels):
     """Histograms narrow from eight groups to one as levels grow; sums stay the same."""
-    from multivalid.audit.cells import tabulate
+    from multivalid.cells.tabulate import tabulate
     from multivalid.groups.membership import Membership
 
     rng = np.random.default_rng(7)

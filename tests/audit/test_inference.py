@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import kstest
 
 import multivalid as mv
-from multivalid.audit import inference
+from multivalid.cells import inference
 from tests.reference import audit_naive
 
 

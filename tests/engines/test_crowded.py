@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 import multivalid as mv
-from multivalid.atoms import lazy, opening, partitions, predict, probe
+from multivalid.atoms import partitions, predict, probe
 from multivalid.batch import lazy as batch_lazy
 from multivalid.errors import InputError
+from multivalid.sources import bundling, engine_opening
 from tests.engines.conftest import collected, rows
 from tests.engines.test_same_answers import EXACT, GROUPS, KEY, same_tables
 from tests.reference.batch_naive import worst_error
@@ -26,7 +27,7 @@ TWINS = ["age >= 18 and site != 'b'", "site != 'b' and age > 17", "age > -5", "a
 def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three thousand rows that look like many: nothing may be grouped, batches are small, tables to join with are too large."""
     for module, name, value in (
-        (lazy, "SAFE_ROWS", 10), (lazy, "MOST_ENTRIES", 20), (partitions, "BATCH", 700), (predict, "MOST_PATTERNS", 20),
+        (bundling, "SAFE_ROWS", 10), (bundling, "MOST_ENTRIES", 20), (partitions, "BATCH", 700), (predict, "MOST_PATTERNS", 20),
         (probe, "SAFE_ROWS", 10), (probe, "LABEL_BINS", 4096),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
@@ -92,13 +93,13 @@ def test_one_by_one_is_refused_with_the_way_out() -> None:
 
 
 def test_a_wrong_guess_lets_no_more_in_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy, "SAFE_ROWS", 10)
-    monkeypatch.setattr(lazy, "MOST_ENTRIES", 20)
-    for module in (lazy, opening):
+    monkeypatch.setattr(bundling, "SAFE_ROWS", 10)
+    monkeypatch.setattr(bundling, "MOST_ENTRIES", 20)
+    for module in (bundling, engine_opening):
         monkeypatch.setattr(module, "expected_distinct", lambda often, rows: 15.0)
     fetched: list[int] = []
-    fetch = lazy.fetch
-    monkeypatch.setattr(lazy, "fetch", lambda frame: (made := fetch(frame), fetched.append(len(made)))[0])
+    fetch = bundling.fetch
+    monkeypatch.setattr(bundling, "fetch", lambda frame: (made := fetch(frame), fetched.append(len(made)))[0])
     with pytest.raises(InputError, match="over 20 different combinations"):
         mv.multicalibrate("y", "p", groups=GROUPS, data=pl.from_pandas(rows()).lazy(), mode="theorem", m=40)
     assert fetched

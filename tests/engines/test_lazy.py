@@ -11,11 +11,12 @@ import pyarrow as pa
 import pytest
 
 import multivalid as mv
-from multivalid.atoms import lazy, predict, probe
+from multivalid.atoms import predict, probe
 from multivalid.atoms.keys import Digits, place
 from multivalid.errors import InputError
 from multivalid.groups import lazy as lazy_groups
 from multivalid.practical import lazy as practical
+from multivalid.sources import bundling
 from tests.engines.conftest import collected, rows
 
 
@@ -57,9 +58,9 @@ def test_errors_name_the_argument(call: Any, message: str) -> None:
 
 
 def test_too_many_atoms_are_refused_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy, "SAFE_ROWS", 10)
-    monkeypatch.setattr(lazy, "PROBE", 1000)
-    monkeypatch.setattr(lazy, "MOST_ENTRIES", 100)
+    monkeypatch.setattr(bundling, "SAFE_ROWS", 10)
+    monkeypatch.setattr(bundling, "PROBE", 1000)
+    monkeypatch.setattr(bundling, "MOST_ENTRIES", 100)
     with pytest.raises(InputError, match=r"3,000 rows fall into about .* use fewer or coarser groups"):
         mv.multicalibrate("y", "p", groups=["site", mv.bins("age", 20)], data=frame(), mode="theorem", m=50, property="median")
 
@@ -67,7 +68,7 @@ def test_too_many_atoms_are_refused_before_they_are_made(monkeypatch: pytest.Mon
 def test_keys_and_columns_make_the_same_atoms(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = ["site", mv.bins("age", 20), *(f"age > {k}" for k in range(60))]
     first = mv.multicalibrate("y", "p", groups=groups, data=frame(), mode="paper", m=20, alpha=0.05)
-    monkeypatch.setattr(lazy, "expected_distinct", lambda often, rows: float("inf"))
+    monkeypatch.setattr(bundling, "expected_distinct", lambda often, rows: float("inf"))
     second = mv.multicalibrate("y", "p", groups=groups, data=frame(), mode="paper", m=20, alpha=0.05)
     assert first.patches
     assert first.patches == second.patches

@@ -162,7 +162,8 @@ def test_pairs(lazy_engine: Enter, monkeypatch: pytest.MonkeyPatch) -> None:
         found.predict(two, data=data)
     monkeypatch.setattr(remote, "MOST_VALUES", 20_000)
     with pytest.raises(
-        InputError, match=r"pairs are audited in memory, and 3,000 rows of 7 columns are more than the 20,000 values"
+        InputError,
+        match=r"predictions of 2 columns are worked on in memory, and 3,000 rows of 7 columns are more than the 20,000 values",
     ):
         mv.audit("y", two, data=data, **options)
 

@@ -154,8 +154,35 @@ class Pair(Target):
         return OwnColumn(self.first, 0, self.names[0]), SecondCoordinate(self)
 
     @property
+    def keys(self) -> tuple[str, str]:
+        return "first", "second"
+
+    @property
     def joint(self) -> bool:
         return True
+
+    def solve_cells(self, labels: Array, predictions: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
+        """Γ⁰, Γ¹ and mean V¹ at the true Γ⁰ of many laws at once (sorted labels): shape (3, laws)."""
+        truth = self.first.solve_segments(labels, weights, starts)
+        value = self.solve_second_segments(truth, labels, weights, starts)
+        total, second = np.add.reduceat(weights, starts), predictions[:, 1]
+        if self.has_target:
+            residual = np.add.reduceat(weights * second, starts) / total - value
+        else:
+            sizes = np.diff(np.append(starts, labels.size))
+            residual = np.add.reduceat(weights * self.identify_second(np.repeat(truth, sizes), second, labels), starts) / total
+        return np.stack([truth, value, residual])
+
+    def solve_groups(self, labels: Array, predictions: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
+        """What the predictions of a group as a whole should be, shape (2, laws).
+
+        Γ⁰, and the mean target at the predicted f⁰ (Γ¹ of a mixture is no mean of Γ¹); Γ¹ for pairs without a target.
+        """
+        first = self.first.solve_segments(labels, weights, starts)
+        if not self.has_target:
+            return np.stack([first, self.solve_second_segments(first, labels, weights, starts)])
+        target = np.add.reduceat(weights * self.target(predictions[:, 0], labels), starts)
+        return np.stack([first, target / np.add.reduceat(weights, starts)])
 
     def check_labels(self, values: Any, name: str = "y_true") -> Array:
         """Refuse labels outside the domain of the first coordinate."""
@@ -269,6 +296,10 @@ class SecondCoordinate(Coordinate):
     @property
     def name(self) -> str:
         return self.pair.names[1]
+
+    @property
+    def predicted(self) -> SecondCoordinate:
+        return self
 
     @property
     def reading(self) -> Reading:

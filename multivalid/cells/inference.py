@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from multivalid.cells.sums import CellSums
 from multivalid.properties.base import Array
 
 # A variance estimated from n rows has relative variance (kurtosis − 1)/n. Cells are drawn towards the population as if this many
@@ -22,7 +23,7 @@ from multivalid.properties.base import Array
 PRIOR = 3.0
 
 
-class Test(NamedTuple):
+class ChiSquare(NamedTuple):
     """χ² statistic, degrees of freedom and p-value of each group."""
 
     statistic: Array
@@ -46,14 +47,12 @@ def debiased(mass: Array, mean: Array, variance: Array, rows: Array) -> Array:
     return np.asarray(np.where(rows >= 2, mass * (mean**2 - variance), 0.0).sum(axis=0))
 
 
-def kurtosis(weights: Array, identification: Array) -> float:
+def kurtosis(sums: CellSums) -> float:
     """E V⁴ / (E V²)² over all rows, as if nothing were off; 3 (that of a normal law) when V is zero everywhere."""
-    most = float(np.abs(identification).max())
-    if most == 0.0:
+    fourths, squares, ww = (float(column[:, 0].sum()) for column in (sums.residual_fourths, sums.residual_squares, sums.squares))
+    if not squares > 0:
         return 3.0
-    square = (identification / most) ** 2
-    ww = weights**2
-    return float((ww @ square**2) * ww.sum() / (ww @ square) ** 2)
+    return fourths * ww / squares / squares if np.isfinite(fourths) else float(sums.rows[:, 0].sum())  # the most it can be
 
 
 def effective_rows(weight: Array, sum_ww: Array) -> Array:
@@ -76,7 +75,7 @@ def steady_variance(effective: Array, variance: Array, mean_square: float, kurt:
         return np.where(effective > 0, steady / effective, 0.0)
 
 
-def chi_square(mass: Array, mean: Array, variance: Array, effective: Array, kurt: float) -> Test:
+def chi_square(mass: Array, mean: Array, variance: Array, effective: Array, kurt: float) -> ChiSquare:
     """Compare each group's Σ p·v² with its law under "nothing is off"; p-value 1 for a group without rows."""
     from scipy.special import chdtrc  # the χ² tail; imported late, because SciPy doubles the time of `import multivalid`
 
@@ -88,7 +87,7 @@ def chi_square(mass: Array, mean: Array, variance: Array, effective: Array, kurt
         statistic = (mass * mean**2).sum(axis=0) / scale
     tested = noise.sum(axis=0) > 0
     freedom, statistic = np.where(tested, freedom, 0.0), np.where(tested, statistic, 0.0)
-    return Test(statistic, freedom, np.where(tested, chdtrc(np.where(tested, freedom, 1.0), statistic), 1.0))
+    return ChiSquare(statistic, freedom, np.where(tested, chdtrc(np.where(tested, freedom, 1.0), statistic), 1.0))
 
 
 def holm(p_value: Array) -> Array:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multivalid.atoms.select import Rows
-from multivalid.audit.cells import tabulate
-from multivalid.audit.solve import cell_values
+from multivalid.cells.tabulate import tabulate
 from multivalid.grid import Grid
-from multivalid.groups.membership import Membership
+from multivalid.groups.membership import Membership, everyone
 from multivalid.properties import Property
 from multivalid.properties.base import Array
+from multivalid.sources.laws import Laws, laws_of_rows
+from multivalid.sources.memory import MemorySource
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class CellTerms:
     prop: Property
     grid: Grid
 
-    def __call__(self, rows: Rows) -> Array:
+    def __call__(self, rows: MemorySource) -> Array:
         y, p, w = rows.labels, rows.predictions, rows.weights
         v, moments = self.prop.identify(p, y), self.prop.moments(y)
         assert moments is not None
@@ -38,7 +38,7 @@ class BinTerms:
     grid: Grid
     edges: Array
 
-    def __call__(self, rows: Rows) -> Array:
+    def __call__(self, rows: MemorySource) -> Array:
         bins = self.edges.size + 1
         at = self.grid.round(rows.predictions) * bins + np.searchsorted(self.edges, rows.labels, side="left")
         sums = np.column_stack([rows.weights, rows.weights * rows.labels])
@@ -46,15 +46,18 @@ class BinTerms:
         return table.reshape(len(self.grid), bins, rows.membership.groups, 2)
 
 
-def values_of(prop: Property, table: Array) -> tuple[Array, Array]:
+def law_rows(prop: Property, table: Array, note: str) -> Laws:
     """Γ of every (level, group) and of every group, from the weight and the mean label of each bin."""
     levels, bins, groups, _ = table.shape
     level = np.repeat(np.arange(levels), bins)
-    everyone = Membership.from_masks([np.ones(level.size, dtype=bool)], level.size)
-    cells, whole = np.empty((levels, groups)), np.empty(groups)
+    alone = Membership.of([everyone(level.size)], level.size)
+    cells, whole = np.empty((1, levels, groups)), np.empty((1, groups))
     for g in range(groups):
         weight, total = table[:, :, g].reshape(-1, 2).T
         labels = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
-        cells[:, g] = cell_values(prop, labels, weight, level, everyone, levels)[:, 0]
-        whole[g] = cell_values(prop, labels, weight, np.zeros_like(level), everyone, 1)[0, 0]
-    return cells, whole
+        if not weight.any():
+            cells[:, :, g], whole[:, g] = np.nan, np.nan
+            continue
+        found = laws_of_rows(prop, labels, labels[:, None], weight, alone, level, levels)
+        cells[:, :, g], whole[:, g] = found.cells[:, :, 0], found.groups[:, 0]
+    return Laws(cells, whole, note)

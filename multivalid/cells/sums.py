@@ -1,0 +1,68 @@
+"""What rows say of every (place × group), as sums with names: they merge by addition, whoever made them.
+
+V is the residual of a coordinate of the target (for a mean, prediction − outcome), w the weight of a row, S its score. A place is a
+level of the predictions, or a combination of levels where several coordinates are conditioned on together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from multivalid.properties.base import Array
+
+
+@dataclass(frozen=True)
+class CellSums:
+    """Sums of one coordinate, arrays of shape (places, groups); group 0 is the population. Rows without weight count nowhere.
+
+    Attributes
+    ----------
+    rows : number of rows
+    weight, squares : Σw, Σw²
+    residual, residual_squares, residual_fourths : ΣwV, Σ(wV)², Σw²V⁴
+    prediction : Σw·prediction
+    score : ΣwS, or None where the coordinate has no score of its own
+    moments : Σw·t_k(y), shape (places, groups, K), t_0 = 1; None where Γ does not follow from them
+
+    Examples
+    --------
+    >>> one = np.ones((1, 1))
+    >>> both = CellSums(one, one, one, -one, one, one, one) + CellSums(one, one, one, one, one, one, one)
+    >>> both.rows, both.residual
+    (array([[2.]]), array([[0.]]))
+    """
+
+    rows: Array
+    weight: Array
+    squares: Array
+    residual: Array
+    residual_squares: Array
+    residual_fourths: Array
+    prediction: Array
+    score: Array | None = None
+    moments: Array | None = None
+
+    def __add__(self, other: CellSums) -> CellSums:
+        """The sums of both sets of rows."""
+        both: dict[str, Any] = {name: _both(mine, getattr(other, name)) for name, mine in self._named()}
+        return CellSums(**both)
+
+    def along(self, shape: tuple[int, ...], axis: int) -> CellSums:
+        """For places that are combinations of levels (`shape`): the sums by the level of one coordinate."""
+        if len(shape) == 1:
+            return self
+        others = tuple(k for k in range(len(shape)) if k != axis)
+        kept: dict[str, Any] = {
+            name: None if mine is None else mine.reshape(*shape, *mine.shape[1:]).sum(axis=others) for name, mine in self._named()
+        }
+        return CellSums(**kept)
+
+    def _named(self) -> list[tuple[str, Any]]:
+        return [(field.name, getattr(self, field.name)) for field in fields(self)]
+
+
+def _both(mine: Array | None, other: Array | None) -> Array | None:
+    return None if mine is None or other is None else np.asarray(mine + other)

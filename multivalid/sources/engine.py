@@ -1,0 +1,230 @@
+"""Rows that stay in their engine: the same verbs as in memory, answered by queries whose results are small."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from multivalid.atoms import probe
+from multivalid.atoms.keys import place
+from multivalid.atoms.partitions import fold
+from multivalid.atoms.response import Piecewise
+from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT, totals_of
+from multivalid.atoms.table import AtomTable, build
+from multivalid.cells.sums import CellSums
+from multivalid.cells.tabulate import tabulate
+from multivalid.errors import InputError
+from multivalid.grid import Grid
+from multivalid.groups.family import FittedGroups
+from multivalid.groups.membership import Membership, unpack
+from multivalid.groups.remote import Frame, draw, fetch
+from multivalid.levels import Cut, Histogram, LevelPolicy
+from multivalid.properties import Property
+from multivalid.properties.base import Array
+from multivalid.properties.ops import expressions
+from multivalid.sources.bundling import Crowded, Grouped, bundle
+from multivalid.sources.laws import Laws, laws_of_moments, laws_of_rows
+from multivalid.sources.memory import too_far_out
+from multivalid.sources.streamed import BinTerms, CellTerms, law_rows
+from multivalid.sources.totals import Totals
+
+if TYPE_CHECKING:
+    from multivalid.properties import Target
+
+
+@dataclass(frozen=True)
+class EngineSource:
+    """Columns of a lazy frame under fixed names, the groups fitted on it, and its totals."""
+
+    frame: Frame
+    groups: FittedGroups
+    totals: Totals
+    patterns: int | None = None  # how many combinations of groups there are, where that is known
+    combinations: float = math.inf  # about how many combinations of values of the columns that the groups use
+    likely: float = math.inf  # about how many combinations of groups
+    notes: list[str] = field(default_factory=list, compare=False)
+
+    def __len__(self) -> int:
+        return self.totals.rows
+
+    @property
+    def like(self) -> None:
+        """None: tables are small and come as frames in memory."""
+        return None
+
+    @property
+    def flags(self) -> list[nw.Expr]:
+        """One boolean expression per group but everyone."""
+        return self.groups.expressions(self.frame.collect_schema())[1:]
+
+    def fingerprint(self) -> None:
+        """None: single rows are never seen."""
+        return
+
+    def levels(self, policy: LevelPolicy) -> tuple[Grid, ...]:
+        """Levels of the predictions, as the policy chooses them."""
+        return (policy.choose(EngineValues(self)),)
+
+    def cells(self, target: Target, grids: Sequence[Grid]) -> tuple[CellSums, ...]:
+        """The sums of the coordinate over (level × group)."""
+        coordinate, grid = target.coordinates[0], grids[0]
+        sums = self._sums(coordinate.predicted, grid)
+        rows, weight, residual, squares, residual_squares, prediction, fourths, score = np.moveaxis(sums[..., :8], 2, 0)
+        if not np.isfinite(residual).all():
+            self._refuse(coordinate)
+        moments = np.concatenate([weight[..., None], sums[..., 8:]], axis=2)
+        decided = coordinate.predicted.solve_moments(np.ones((1, moments.shape[2]))) is not None
+        return (
+            CellSums(
+                rows, weight, squares, residual, residual_squares, fourths, prediction, score, moments if decided else None
+            ),
+        )  # fmt: skip
+
+    def laws(self, target: Target, grids: Sequence[Grid], cells: Sequence[CellSums]) -> Laws:
+        """Γ of the labels of every (level, group) and of every group, with a note where that is not exact."""
+        prop, grid = target.coordinates[0].predicted, grids[0]
+        if cells[0].moments is not None:
+            return laws_of_moments(prop, cells[0].moments)
+        try:
+            law = probe.laws(self, grid)
+        except Crowded:
+            edges, note = probe.label_edges(self, len(grid) * len(self.groups))
+            return law_rows(prop, fold(self.frame, self.groups, BinTerms(grid, edges)), note)
+        members = Membership.from_dense(unpack(law.bits, len(self.groups))[:, 1:] > 0)
+        found = laws_of_rows(prop, law.labels, law.labels[:, None], law.weights, members, law.level, len(grid))
+        return Laws(found.cells, found.groups, law.note)
+
+    # ---- other rows, other predictions -----------------------------------------------------------------------------
+    def on(self, frame: Frame) -> EngineSource:
+        """The same rows with further columns."""
+        return replace(self, frame=frame)
+
+    def having(self, condition: nw.Expr, holdout: Any, name: str) -> EngineSource:
+        """The rows where a condition holds."""
+        kept = self.frame.filter(condition)
+        totals = totals_of(kept)
+        if totals.rows == 0 or totals.weight == 0:
+            raise InputError(f"holdout={holdout!r} leaves no rows {name}; there are {len(self)} rows.")
+        return replace(self, frame=kept, totals=totals)
+
+    def predicting(self, frame: Frame) -> EngineSource:
+        """The same rows with other predictions, whose ends are not known; `frame` carries them under the fixed name."""
+        return replace(self, frame=frame, totals=replace(self.totals, lowest=math.nan, highest=math.nan))
+
+    with_predictions = predicting
+
+    def split(self, holdout: Any, seed: int) -> tuple[EngineSource, EngineSource | None]:
+        """Rows to fit and rows to judge on; `holdout` is a predicate, a boolean column, or a share."""
+        from multivalid.atoms.holdout import held_out
+
+        return held_out(self, holdout, seed)
+
+    def sample(self, rows: int, seed: int) -> tuple[nw.DataFrame[Any], bool]:
+        """About so many rows in memory, with only the columns that matter, and whether they were drawn at random."""
+        needed = [LABEL, PREDICTION, WEIGHT, *self.groups.columns]
+        return draw(self.frame.select(list(dict.fromkeys(needed))), rows, len(self), seed)
+
+    def check(self, *grids: Grid) -> None:
+        """Refuse predictions outside the grid's range."""
+        (grid,) = grids
+        if self.totals.lowest < grid.lo or self.totals.highest > grid.hi:
+            raise InputError(
+                f"y_pred must lie in the grid's range [{grid.lo:g}, {grid.hi:g}], but it goes from {self.totals.lowest:g} to "
+                f"{self.totals.highest:g}; give a grid that covers it, or leave grid=None."
+            )
+
+    # ---- atoms -----------------------------------------------------------------------------------------------------
+    def grouped(self, numbers: Sequence[tuple[nw.Expr, int]], sums: Sequence[nw.Expr], *, labels: bool = False) -> Grouped:
+        """See `bundle`."""
+        return bundle(self, numbers, sums, labels=labels)
+
+    def atoms(self, prop: Property, grid: Grid, answer: Piecewise) -> tuple[AtomTable, float, float]:
+        """The atom table, and Σw of the score's constant and of the best possible score."""
+        y, w = nw.col(LABEL), nw.col(WEIGHT)
+        prop.check_engine()
+        statistics = prop.statistics(expressions(), y - answer.origin if answer.origin else y) or []
+        moments = [w, *(w * t for t in statistics)]
+        extra = [w * term for term in _beside(prop, answer)]
+        numbers = [(place(nw.col(PREDICTION), grid.boundaries), len(grid))]
+        if answer.bins > 1:
+            numbers.append((place(y, answer.edges), answer.bins))
+        found = self.grouped(numbers, [*moments, *extra])
+        level, bin = found.numbers if answer.bins > 1 else (found.numbers[0], np.zeros_like(found.numbers[0]))
+        table, _ = build(found.bits, level, bin, found.sums[:, : len(moments)], len(self.groups))
+        constant, best = found.sums[:, len(moments) :].sum(axis=0)
+        return table, float(constant), float(best)
+
+    def score_sums(self, prop: Property, answer: Piecewise) -> tuple[float, float]:
+        """Σw of the score's constant and of the best possible score, by a pass of their own."""
+        sums = [(nw.col(WEIGHT) * term).sum().alias(f"s{i}") for i, term in enumerate(_beside(prop, answer))]
+        constant, best = fetch(self.frame.select(*sums)).row(0)
+        return float(constant), float(best)
+
+    def _sums(self, prop: Any, grid: Grid) -> Array:
+        try:
+            found = probe.cells(self, prop, grid)
+        except Crowded:
+            return fold(self.frame, self.groups, CellTerms(prop, grid))
+        return tabulate(found.bits, found.numbers[0], found.sums, len(grid), len(self.groups))
+
+    def _refuse(self, coordinate: Any) -> None:
+        v = coordinate.residual(expressions(), [nw.col(PREDICTION)], nw.col(LABEL))
+        bad = nw.when(v.is_finite()).then(0).otherwise(1).sum()
+        count, lowest, highest = fetch(
+            self.frame.select(bad.alias("n"), nw.col(PREDICTION).min().alias("a"), nw.col(PREDICTION).max().alias("b"))
+        ).row(0)
+        raise too_far_out(coordinate, int(count), f"which go from {lowest:g} to {highest:g}")
+
+
+def _beside(prop: Property, answer: Piecewise) -> list[nw.Expr]:
+    """What the moments leave out of the score, and the best score, as expressions of the label."""
+    y, ops = nw.col(LABEL), expressions()
+    return [answer.scoring_constant(ops, y), prop.scoring(ops, prop.best_prediction(ops, y), y)]
+
+
+class EngineValues:
+    """The predictions of a lazy frame, looked at part by part."""
+
+    def __init__(self, rows: EngineSource) -> None:
+        self.frame = rows.frame.select(PREDICTION, WEIGHT).filter(nw.col(WEIGHT) > 0)
+        self.totals = rows.totals
+
+    def ends(self, cut: Cut | None = None, part: int = 0) -> tuple[float, float]:
+        p = nw.col(PREDICTION)
+        if cut is None and self.totals.lowest <= self.totals.highest:
+            return self.totals.lowest, self.totals.highest
+        frame = self.frame if cut is None else self._inside(cut).filter(_part(cut) == part)
+        lo, hi = fetch(frame.select(p.min().alias("a"), p.max().alias("b"))).row(0)
+        return float(lo), float(hi)
+
+    def histogram(self, cut: Cut) -> Histogram:
+        counted = self._inside(cut).select(_part(cut).alias("part"), WEIGHT).group_by("part")
+        found = fetch(counted.agg(nw.len().alias("rows"), nw.col(WEIGHT).sum()))
+        part, rows, weight = (np.asarray(found[name].to_numpy()) for name in ("part", "rows", WEIGHT))
+        order = np.argsort(part)
+        return Histogram(part[order].astype(np.intp), rows[order].astype(np.float64), weight[order].astype(np.float64))
+
+    def distinct(self, most: int) -> Array | None:
+        found = fetch(self.frame.select(PREDICTION).unique().head(most + 1))[PREDICTION].to_numpy()
+        return np.unique(np.asarray(found, dtype=np.float64)) if len(found) <= most else None
+
+    def listed(self, cut: Cut, parts: Any) -> tuple[Array, Array]:
+        kept = self._inside(cut).filter(_part(cut).is_in([int(part) for part in parts]))
+        found = fetch(kept.group_by(PREDICTION).agg(nw.col(WEIGHT).sum()))
+        return tuple(np.asarray(found[name].to_numpy(), dtype=np.float64) for name in (PREDICTION, WEIGHT))  # type: ignore[return-value]
+
+    def _inside(self, cut: Cut) -> Any:
+        p = nw.col(PREDICTION)
+        whole = cut.lo <= self.totals.lowest and cut.hi >= self.totals.highest
+        return self.frame if whole else self.frame.filter((p >= cut.lo) & (p <= cut.hi))
+
+
+def _part(cut: Cut) -> nw.Expr:
+    """The part of every value inside the cut."""
+    part = ((nw.col(PREDICTION) - cut.lo) * cut.scale).floor()
+    return nw.when(part < cut.parts - 1).then(part).otherwise(nw.lit(float(cut.parts - 1))).cast(nw.Int64)

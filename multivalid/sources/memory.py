@@ -1,0 +1,231 @@
+"""Rows in memory: labels, predictions and weights as arrays, and the groups of every row."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid import validate
+from multivalid.cells.sums import CellSums
+from multivalid.cells.tabulate import tabulate_groups
+from multivalid.errors import InputError
+from multivalid.grid import Grid
+from multivalid.groups.family import FittedGroups
+from multivalid.groups.membership import Membership
+from multivalid.levels import ArrayValues, LevelPolicy
+from multivalid.properties.base import Array
+from multivalid.properties.ops import NUMPY
+from multivalid.sources.laws import Laws, laws_of_moments, laws_of_rows
+from multivalid.sources.totals import Totals
+
+if TYPE_CHECKING:
+    from multivalid.properties import Target
+    from multivalid.properties.target import Coordinate
+
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class MemorySource:
+    """Labels, predictions and weights of every row, and the groups it belongs to.
+
+    Attributes
+    ----------
+    predictions : array (rows,), or (rows, columns) for a target of several coordinates
+    groups, membership : the groups, and which rows belong to them
+    frame : the frame that the rows came in, if any
+    kept : positions of these rows among those given, where some had no weight (they are not there); None for all of them
+    given : how many rows were given
+    """
+
+    labels: Array
+    predictions: Array
+    weights: Array
+    groups: FittedGroups
+    membership: Membership
+    frame: nw.DataFrame[Any] | None
+    kept: Index | None = None
+    given: int | None = None
+
+    def __len__(self) -> int:
+        return int(self.labels.size)
+
+    @property
+    def like(self) -> nw.DataFrame[Any] | None:
+        """The frame whose kind tables are made in."""
+        return self.frame
+
+    @property
+    def notes(self) -> list[str]:
+        """What was sampled or rounded on the way; nothing, in memory."""
+        return []
+
+    # ---- what there is ---------------------------------------------------------------------------------------------
+    @cached_property
+    def columns(self) -> Array:
+        """Predictions as (rows, columns), also for a single column."""
+        return self.predictions.reshape(len(self), -1)
+
+    @cached_property
+    def totals(self) -> Totals:
+        """Of all rows: how many, Σw, Σw², and how far labels and predictions reach."""
+        y, p, w = self.labels, self.columns, self.weights
+        used = y[w > 0]
+        return Totals(
+            len(self), float(w.sum()), float(w @ w),
+            float(p.min()), float(p.max()), float(y.min()), float(y.max()), float(used.min()), float(used.max()),
+            binary=bool(((y == 0) | (y == 1)).all()),
+        )  # fmt: skip
+
+    def fingerprint(self) -> str:
+        """SHA-256 of labels, predictions, weights and groups: equal for equal data."""
+        digest = hashlib.sha256()
+        for part in (self.labels, self.predictions, self.weights, self.membership.bits):
+            digest.update(np.ascontiguousarray(part).data)
+        return digest.hexdigest()
+
+    # ---- levels, cells, laws ---------------------------------------------------------------------------------------
+    def levels(self, policy: LevelPolicy) -> tuple[Grid, ...]:
+        """Levels of every column of the predictions, as the policy chooses them."""
+        weights = None if self._plain else self.weights
+        return tuple(policy.choose(ArrayValues(np.ascontiguousarray(column), weights)) for column in self.columns.T)
+
+    def check(self, *grids: Grid) -> None:
+        """Refuse predictions outside the grids' ranges."""
+        for grid, column in zip(grids, self.columns.T, strict=True):
+            values = column
+            if self.kept is not None and self.given is not None:  # errors name rows as they were given
+                values = np.full(self.given, grid.points[0])
+                values[self.kept] = column
+            grid.check(values)
+
+    def cells(self, target: Target, grids: Sequence[Grid]) -> tuple[CellSums, ...]:
+        """The sums of every coordinate over (place × group), a place being a combination of the levels of all columns."""
+        return self.cells_at(target, *self.place(grids))
+
+    def cells_at(self, target: Target, place: Index, places: int) -> tuple[CellSums, ...]:
+        """The same at given places of the rows."""
+        return tuple(self._cells(coordinate, place, places) for coordinate in target.coordinates)
+
+    def laws(self, target: Target, grids: Sequence[Grid], cells: Sequence[CellSums]) -> Laws:
+        """Γ of the labels of every (place, group) and of every group; `cells` are the sums at the same places."""
+        if cells[0].moments is not None:
+            return laws_of_moments(target.coordinates[0].predicted, cells[0].moments)
+        return self.laws_at(target, *self.place(grids))
+
+    def laws_at(self, target: Target, place: Index, places: int) -> Laws:
+        """Γ solved from the labels at given places of the rows."""
+        return laws_of_rows(target, self.labels, self.columns, self.weights, self.membership, place, places)
+
+    def place(self, grids: Sequence[Grid]) -> tuple[Index, int]:
+        """The place of every row, and how many places there are."""
+        place = grids[0].round(self.columns[:, 0])
+        for k, grid in enumerate(grids[1:], 1):
+            place = place * len(grid) + grid.round(self.columns[:, k])
+        return place, int(np.prod([len(grid) for grid in grids]))
+
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether every weight is one: rows, weight and squared weight are then the same sum."""
+        return bool((self.weights == 1).all())
+
+    def _cells(self, coordinate: Coordinate, place: Index, places: int) -> CellSums:
+        w = self.weights
+        v = self.residuals(coordinate)
+        wv = v if self._plain else w * v
+        prediction = np.ascontiguousarray(self.columns[:, coordinate.column])
+        columns: dict[str, Array | None] = {
+            "rows": None if self._plain or bool(w.all()) else (w > 0).astype(np.float64),
+            "residual": wv,
+            "residual_squares": wv * wv,
+            "residual_fourths": (wv * v) ** 2,
+            "prediction": prediction if self._plain else w * prediction,
+        }
+        if not self._plain:
+            columns |= {"weight": w, "squares": w * w}
+        score = coordinate.scoring(NUMPY, list(self.columns.T), self.labels)
+        columns["score"] = score if self._plain else w * score
+        moments = None if self.columns.shape[1] > 1 else deciding_moments(coordinate, self.labels)
+        further = [] if moments is None else [np.ascontiguousarray(column) * w for column in moments.T[1:]]
+        found = tabulate_groups(self.membership, place, [*columns.values(), *further], places)
+        tables = dict(zip(columns, found, strict=False))
+        if self._plain:
+            tables |= {"weight": tables["rows"], "squares": tables["rows"]}
+        if moments is not None:
+            tables["moments"] = np.stack([tables["weight"], *found[len(columns) :]], axis=2)
+        return CellSums(**tables)
+
+    def residuals(self, coordinate: Coordinate) -> Array:
+        """V of every row; refused where it is not finite."""
+        with np.errstate(all="ignore"):
+            v = coordinate.residual(NUMPY, list(self.columns.T), self.labels)
+        bad = np.flatnonzero(~np.isfinite(v))
+        if bad.size:
+            row = bad[0] if self.kept is None else self.kept[bad[0]]
+            raise too_far_out(coordinate, int(bad.size), f"the first at row {row} ({self.columns[bad[0], coordinate.column]:g})")
+        return np.asarray(v)
+
+    # ---- other rows, other predictions -----------------------------------------------------------------------------
+    def take(self, rows: Index) -> MemorySource:
+        """A selection of rows."""
+        return MemorySource(
+            self.labels[rows], self.predictions[rows], self.weights[rows], self.groups, self.membership.take(rows), self.frame
+        )
+
+    def with_predictions(self, predictions: Array) -> MemorySource:
+        """The same rows with other predictions."""
+        return replace(self, predictions=predictions)
+
+    def sample(self, rows: int, seed: int) -> tuple[MemorySource, bool]:
+        """At most so many rows, and whether they are a random part; in memory there is no need to take fewer."""
+        return self, True
+
+    def split(self, holdout: Any, seed: int) -> tuple[MemorySource, MemorySource | None]:
+        """Rows to fit and rows to judge on; `holdout` is a share of the rows, drawn at random, or a mask of the rows given."""
+        if holdout is None:
+            return self, None
+        mask = self._drawn(holdout, seed) if np.ndim(holdout) == 0 else self._masked(np.asarray(holdout))
+        kept, out = np.flatnonzero(~mask), np.flatnonzero(mask)
+        for part, name in ((kept, "to fit"), (out, "held out")):
+            if part.size == 0 or not self.weights[part].any():
+                shown = holdout if np.ndim(holdout) == 0 else "mask"
+                raise InputError(f"holdout={shown} leaves no rows {name}; there are {len(self)} rows.")
+        return self.take(kept), self.take(out)
+
+    def _drawn(self, share: Any, seed: int) -> NDArray[np.bool_]:
+        order = np.random.default_rng(seed).permutation(len(self))
+        mask = np.zeros(len(self), dtype=bool)
+        mask[order[round(len(self) * (1 - validate.fraction(share, "holdout"))) :]] = True
+        return mask
+
+    def _masked(self, mask: NDArray[Any]) -> NDArray[np.bool_]:
+        rows = len(self) if self.given is None else self.given
+        if mask.dtype != np.bool_ or mask.shape != (rows,):
+            raise InputError(
+                f"holdout must be a share of the rows or {rows} booleans, got an array of {mask.dtype}, shape {mask.shape}."
+            )
+        return mask if self.kept is None else mask[self.kept]
+
+
+def deciding_moments(coordinate: Coordinate, labels: Array) -> Array | None:
+    """t_k(y) of every row where Γ of a single coordinate follows from their means."""
+    none = coordinate.predicted.moments(labels[:0])
+    if none is None or coordinate.predicted.solve_moments(np.ones((1, none.shape[1]))) is None:
+        return None
+    moments: Array = coordinate.predicted.moments(labels)
+    return moments
+
+
+def too_far_out(coordinate: Coordinate, count: int, where: str) -> InputError:
+    """The error for predictions whose residual is no number."""
+    return InputError(
+        f"y_pred is too far out for {coordinate.predicted!r}: {count} predictions give no finite identification, {where}; "
+        f"rescale labels and predictions."
+    )

@@ -1,0 +1,137 @@
+"""Rows handed over as arrays or as columns of a frame in memory: checked, gathered, and put into their groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid import validate
+from multivalid.atoms import frames
+from multivalid.errors import InputError
+from multivalid.groups.blocks import Holds
+from multivalid.groups.family import FittedGroups, Groups
+from multivalid.groups.frames import open_frame
+from multivalid.groups.items import Entry, Flags
+from multivalid.groups.membership import Membership
+from multivalid.groups.predicate import parse
+from multivalid.properties.base import Array
+from multivalid.sources.memory import MemorySource
+
+if TYPE_CHECKING:
+    from multivalid.properties import Target
+
+
+def open_rows(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    groups: Any,
+    data: Any = None,
+    sample_weight: Any = None,
+    width: int = 1,
+    arrays: Any = None,
+    target: Target | None = None,
+    weightless: bool = False,
+) -> MemorySource:
+    """Check and gather the columns; groups are fitted here unless they already are (`arrays`: their boolean arrays, given again).
+
+    A row without weight is not there: groups are fitted, levels chosen and sums taken without it, unless `weightless` rows are kept.
+    """
+    frame = None if data is None else frames.eager(data)
+    labels = validate.vector(resolve(y_true, frame, "y_true"), "y_true")
+    predictions = predictions_of(y_pred, frame, width)
+    validate.same_length(predictions, labels.size, "y_pred", "y_true")
+    weights = validate.weights(resolve(sample_weight, frame, "sample_weight"), labels.size)
+    if frame is not None and len(frame) != labels.size:
+        raise InputError(f"y_true has {labels.size} rows but data has {len(frame)}; both must describe the same rows.")
+    if target is not None:
+        target.check_labels(labels if weights.all() else np.where(weights > 0, labels, labels[np.argmax(weights > 0)]))
+    if weightless or sample_weight is None or weights.all():
+        fitted, membership = _groups(groups, data, labels.size, arrays)
+        return MemorySource(labels, predictions, weights, fitted, membership, frame)
+    kept = np.flatnonzero(weights)
+    rest = (
+        data
+        if frame is None
+        else frame.filter(nw.new_series("kept", weights > 0, backend=frame.implementation).to_list()).to_native()
+    )
+    if isinstance(groups, FittedGroups):
+        # Groups that are fitted may look at any row; what they say of rows without weight is dropped.
+        fitted, membership = _groups(groups, data, labels.size, arrays)
+        membership = membership.take(kept)
+    else:
+        fitted, membership = _groups(_without(groups, kept, labels.size), rest, kept.size, None)
+    return MemorySource(labels[kept], predictions[kept], weights[kept], fitted, membership, frame, kept, labels.size)
+
+
+def predictions_of(y_pred: Any, frame: nw.DataFrame[Any] | None, width: int) -> Array:
+    """One prediction per row, or `width` of them for a pair (an array with columns, or a list of column names)."""
+    if width == 1:
+        return validate.vector(resolve(y_pred, frame, "y_pred"), "y_pred")
+    if isinstance(y_pred, (list, tuple)) and len(y_pred) == width and not _are_rows(y_pred, width):
+        parts = [validate.vector(resolve(part, frame, "y_pred"), f"y_pred[{k}]") for k, part in enumerate(y_pred)]
+        for k, part in enumerate(parts):
+            validate.same_length(part, parts[0].size, f"y_pred[{k}]", "y_pred[0]")
+        y_pred = np.stack(parts, axis=1)
+    return validate.columns(resolve(y_pred, frame, "y_pred"), "y_pred", width)
+
+
+def _are_rows(y_pred: Any, width: int) -> bool:
+    """Whether a list of `width` items holds rows, [[0.1, 0.2], [0.3, 0.4]], rather than columns (names, arrays, longer lists)."""
+    return all(isinstance(part, (list, tuple)) and len(part) == width for part in y_pred)
+
+
+def membership_of(fitted: FittedGroups, *, data: Any, groups: Any, rows: int) -> Membership:
+    """Groups fitted earlier, on new rows: from their columns in `data`, or from boolean arrays given again as `groups`."""
+    if isinstance(groups, Membership):
+        if groups.groups != len(fitted) or groups.rows != rows:
+            raise InputError(
+                f"groups has {groups.groups} groups and {groups.rows} rows, expected {len(fitted)} (with everyone) and {rows}."
+            )
+        return groups
+    return Membership.from_masks(fitted.masks(data, arrays=groups, n_rows=rows), rows)
+
+
+def marked(value: Any, data: Any, argument: str) -> Any:
+    """The mask that a predicate, or the name of a boolean column, makes of `data`; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    if data is None:
+        raise InputError(f"{argument}={value!r} is a condition on columns, but data=None; pass the frame as data=.")
+    return Holds(parse(value).condition).codes(open_frame(data)) == 0
+
+
+def resolve(value: Any, frame: nw.DataFrame[Any] | None, argument: str) -> Any:
+    """A column when `value` names one and there is a frame; else `value` itself."""
+    if isinstance(value, str) and frame is not None:
+        return frames.column(frame, value, argument)
+    return value
+
+
+def _groups(groups: Any, data: Any, rows: int, arrays: Any) -> tuple[FittedGroups, Membership]:
+    if isinstance(groups, FittedGroups):
+        return groups, membership_of(groups, data=data, groups=arrays, rows=rows)
+    spec = groups if isinstance(groups, Groups) else Groups(groups)
+    fitted = spec.fit(data, n_rows=rows)
+    given = [entry.item.array for entry in spec.entries if isinstance(entry.item, Flags)]
+    return fitted, Membership.from_masks(fitted.masks(data, arrays=given, n_rows=rows), rows)
+
+
+def _without(groups: Any, kept: NDArray[np.intp], rows: int) -> Groups:
+    """The groups with their boolean arrays cut down to the rows that have weight."""
+    spec = groups if isinstance(groups, Groups) else Groups(groups)
+    entries = []
+    for entry in spec.entries:
+        item = entry.item
+        if isinstance(item, Flags):
+            if item.array.shape[0] != rows:
+                raise InputError(
+                    f"groups: the numbers of rows differ (n_rows: {rows}, the boolean arrays: {item.array.shape[0]}); all must "
+                    f"describe the same rows."
+                )
+            item = Flags(item.array[kept], item.names)
+        entries.append(Entry(item, entry.label))
+    return Groups.of(entries, spec.min_size)

@@ -1,0 +1,34 @@
+"""What is known of all rows before anything is grouped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Of all rows: how many, Σw, Σw², ends of the predictions and of the labels (`used_*`: of rows with weight).
+
+    `binary` says that every label is 0 or 1.
+    """
+
+    rows: int
+    weight: float
+    squares: float
+    lowest: float
+    highest: float
+    least: float
+    most: float
+    used_least: float
+    used_most: float
+    binary: bool = False
+
+    @property
+    def effective(self) -> float:
+        """Kish's effective number of rows."""
+        return self.weight**2 / self.squares
+
+    @property
+    def unit(self) -> bool:
+        """Whether every prediction lies in [0, 1]."""
+        return self.lowest >= 0 and self.highest <= 1
