@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from multivalid import estimators as estimators
     from multivalid import metrics as metrics
     from multivalid.audit.audit import Audit, audit
+    from multivalid.audit.backtest import Backtest, backtest
     from multivalid.audit.pair import PairAudit
     from multivalid.batch.certificate import Certificate
     from multivalid.batch.theorem import recalibrate
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from multivalid.groups.family import FittedGroups, Groups
     from multivalid.groups.items import bins, cross
     from multivalid.groups.membership import Membership
-    from multivalid.joint.backtest import Backtest, backtest
     from multivalid.joint.bounds import cvar_constants
     from multivalid.joint.calibration import JointCalibration
     from multivalid.joint.certificate import JointCertificate
@@ -179,7 +179,7 @@ _HOMES = {
     "groups.family": ["FittedGroups", "Groups"],
     "groups.items": ["bins", "cross"],
     "groups.membership": ["Membership"],
-    "joint.backtest": ["Backtest", "backtest"],
+    "audit.backtest": ["Backtest", "backtest"],
     "joint.bounds": ["cvar_constants"],
     "joint.calibration": ["JointCalibration"],
     "joint.certificate": ["JointCertificate"],

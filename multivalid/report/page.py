@@ -56,17 +56,22 @@ def numbers_beside(page: Path) -> Path:
 
 def render(content: dict[str, Any], story: Story) -> str:
     """The page for a report's dict."""
-    jinja = need("jinja2", "a report page")
-    environment = jinja.Environment(
-        loader=jinja.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True,
-        undefined=jinja.StrictUndefined,
-    )  # fmt: skip
-    environment.filters.update(number=_shown, percent=_percent, whole=lambda value: f"{value:,}", bound=_bound)
-    page = environment.get_template("report.html.j2").render(
+    page = environment().get_template("report.html.j2").render(
         report=content, parts=parts(content, story), labels=LABELS, trace=_trace(content), change=change_text,
         style=(TEMPLATES / "report.css").read_text("utf-8"), script=(TEMPLATES / "report.js").read_text("utf-8"),
     )  # fmt: skip
     return str(page)
+
+
+def environment() -> Any:
+    """Templates that escape everything, with the ways in which numbers are shown."""
+    jinja = need("jinja2", "a report page")
+    made = jinja.Environment(
+        loader=jinja.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+        undefined=jinja.StrictUndefined,
+    )  # fmt: skip
+    made.filters.update(number=_shown, percent=_percent, whole=lambda value: f"{value:,}", bound=_bound)
+    return made
 
 
 def parts(content: dict[str, Any], story: Story) -> list[dict[str, Any]]:

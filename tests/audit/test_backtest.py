@@ -1,12 +1,15 @@
 """The backtest: sizes under the null, power, signs, and refusals."""
 
+import json
 from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom, chi2
 
 import multivalid as mv
+from multivalid.audit.severity_law import severity_tails
 from multivalid.errors import InputError
 
 TAU = 0.95
@@ -62,8 +65,6 @@ def test_weights_against_the_formulas_written_out(lags):
         assert [found["var_mean"][g], found["es_mean"][g]] == pytest.approx(mean)
         assert [found["var_se"][g], found["es_se"][g]] == pytest.approx(np.sqrt(np.diag(about_mean)))
         assert found["wald"][g] == pytest.approx(mean @ np.linalg.solve(about_zero, mean))
-        one = sorted(NormalDist().cdf(mean[k] / about_zero[k, k] ** 0.5) for k in (0, 1))
-        assert found["one_sided"][g] == pytest.approx(min(2 * one[0], one[1]))
 
 
 def test_whole_weights_and_repeated_rows_agree_on_what_is_estimated():
@@ -106,7 +107,7 @@ def test_weights_come_from_columns_and_are_checked():
     empty = mv.backtest(y, var, es, tau=0.9, groups=[group], sample_weight=np.where(group, 0.0, 1.0)).table
     assert empty["rows"].tolist() == [int((~group).sum()), 0]
     assert np.isnan(empty["var_mean"][1])
-    assert empty["p_value"][1] == 1.0
+    assert np.isnan(empty["p_value"][1])  # no rows: cannot tell
 
 
 def test_size_under_the_null():
@@ -176,3 +177,112 @@ def test_nothing_varies():
     found = mv.backtest(np.zeros(30), np.ones(30), np.full(30, 2.0), tau=0.5, groups=[np.zeros(30, dtype=bool)]).table
     assert np.isfinite(found["p_value"]).all()
     assert found["p_value"][0] < 0.05
+
+
+@pytest.mark.parametrize(("count", "rows", "tau"), [(0, 250, 0.99), (3, 250, 0.99), (12, 250, 0.975), (60, 1000, 0.95)])
+def test_exceedances_have_the_binomial_law(count, rows, tau):
+    y = np.zeros(rows)
+    y[:count] = 3.0
+    found = mv.backtest(y, np.ones(rows), np.full(rows, 2.0), tau=tau, groups=[]).table
+    law = binom(rows, 1 - tau)
+    low, high = law.cdf(count - 1) + law.pmf(count) / 2, law.sf(count) + law.pmf(count) / 2
+    assert found["var_p"][0] == pytest.approx(min(1, 2 * min(low, high)), rel=1e-9)
+    assert found["kupiec_p"][0] == pytest.approx(chi2.sf(found["kupiec"][0], 1))
+
+
+def test_kupiec_and_christoffersen_by_hand():
+    y = np.array([0.0, 2, 2, 0, 0, 2, 0, 0, 0, 0])
+    found = mv.backtest(y, np.ones(10), np.full(10, 2.0), tau=0.9, groups=[]).table
+    pof = 2 * (3 * np.log(0.3) + 7 * np.log(0.7) - 3 * np.log(0.1) - 7 * np.log(0.9))
+    assert found["kupiec"][0] == pytest.approx(pof)
+    # Nine pairs of days: six start quiet (two turn loud), three start loud (one stays loud).
+    apart = 2 * np.log(2 / 6) + 4 * np.log(4 / 6) + np.log(1 / 3) + 2 * np.log(2 / 3)
+    assert found["christoffersen"][0] == pytest.approx(2 * (apart - 3 * np.log(0.1) - 6 * np.log(0.9)))
+    assert found["christoffersen_p"][0] == pytest.approx(chi2.sf(found["christoffersen"][0], 2))
+
+
+@pytest.mark.parametrize("terms", [3, 12, 40, 150])
+def test_the_law_of_severity_is_the_simulated_one(terms):
+    rng = np.random.default_rng(terms)
+    for draw, side in ((rng.exponential(size=(40_000, terms)), 1), (2 * ((1 - rng.random((40_000, terms))) ** (-1 / 3) - 1), 0)):
+        t = (draw.mean(axis=1) - 1) / draw.std(axis=1, ddof=1) * np.sqrt(terms)
+        for level in (0.01, 0.05, 0.3):
+            at = np.quantile(t, 1 - level if side else level)
+            assert severity_tails(float(at), terms)[side] == pytest.approx(level, rel=0.12)
+
+
+def test_too_few_exceedances_cannot_tell_of_severity():
+    found = mv.backtest(np.zeros(250), np.ones(250), np.full(250, 2.0), tau=0.99, groups=[])
+    assert np.isnan(found.table["es_p"][0])
+    assert found.table["p_value"][0] == found.table["var_p"][0]
+    assert "2.5 exceedances expected, 0 seen; severity cannot be tested." in found.summary()
+
+
+@pytest.mark.parametrize("tau", [0.95, 0.99])
+def test_size_at_one_year_of_days(tau):
+    value = NormalDist().inv_cdf(tau)
+    shortfall = NormalDist().pdf(value) / (1 - tau)
+    rng = np.random.default_rng(11)
+    two = one = 0
+    for _ in range(200):
+        t = mv.backtest(rng.standard_normal(250), np.full(250, value), np.full(250, shortfall), tau=tau, groups=[]).table
+        two += t["p_adjusted"][0] <= 0.05
+        one += t["one_sided_adjusted"][0] <= 0.05
+    assert two <= 20
+    assert one <= 20
+
+
+def test_an_es_a_tenth_too_low_is_found():
+    value = NormalDist().inv_cdf(0.975)
+    shortfall = 0.9 * NormalDist().pdf(value) / 0.025
+    rng = np.random.default_rng(12)
+    found = 0
+    for _ in range(60):
+        t = mv.backtest(rng.standard_normal(1000), np.full(1000, value), np.full(1000, shortfall), tau=0.975, groups=[]).table
+        found += t["one_sided_adjusted"][0] <= 0.05
+    assert found >= 54
+
+
+def test_days_that_share_their_luck():
+    rng = np.random.default_rng(13)
+    alone = together = 0
+    for _ in range(60):
+        day = np.repeat(np.arange(250), 10)
+        y = np.sqrt(0.6) * rng.standard_normal(250)[day] + np.sqrt(0.4) * rng.standard_normal(2500)
+        arguments = {"tau": TAU, "groups": []}
+        alone += mv.backtest(y, np.full(2500, VAR), np.full(2500, ES), **arguments).table["p_value"][0] <= 0.05
+        t = mv.backtest(y, np.full(2500, VAR), np.full(2500, ES), **arguments, cluster=day).table
+        together += t["p_value"][0] <= 0.05
+    assert alone >= 12
+    assert together <= 8
+
+
+def test_bad_clusters_are_refused():
+    y, group = book(50)
+    for cluster, words in (([1, 2], "one value for each"), (["a"] * 49 + [None], "missing")):
+        with pytest.raises(InputError, match=words):
+            mv.backtest(y, np.full(50, VAR), np.full(50, ES), tau=TAU, groups=[group], cluster=cluster)
+    with pytest.raises(InputError, match="lags and cluster"):
+        mv.backtest(y, np.full(50, VAR), np.full(50, ES), tau=TAU, groups=[], cluster=np.arange(50), lags=2)
+
+
+def test_signs_that_contradict_tau_are_refused():
+    y, _ = book(200)
+    with pytest.raises(InputError, match=r"5 % of the outcomes lie beyond var, but 9\d % do.*losses=False"):
+        mv.backtest(y, np.full(200, -VAR), np.full(200, -1.0), tau=TAU, groups=[])
+
+
+def test_page_and_figure(tmp_path):
+    y, group = book(400)
+    found = mv.backtest(y, np.full(400, VAR), np.full(400, ES), tau=TAU, groups=[group])
+    page = found.report(tmp_path / "risk.html").read_text("utf-8")
+    numbers = json.loads((tmp_path / "risk.json").read_text("utf-8"))
+    assert found.verdict in page.replace("\N{NO-BREAK SPACE}", " ")
+    assert [g["kupiec_p"] for g in sorted(numbers["groups"], key=lambda g: g["name"])] == pytest.approx(
+        [found.table["kupiec_p"][i] for i in np.argsort(found.table["name"])]
+    )
+    assert "Christoffersen" in page
+    ax = found.plot()
+    assert len(ax.get_yticklabels()) == 2
+    with pytest.raises(InputError, match="must end in"):
+        found.report(tmp_path / "risk.pdf")
