@@ -58,7 +58,7 @@ class ShiftRound:
 
     @cached_property
     def _plain_edges(self) -> list[float]:
-        return self.edges.tolist()
+        return [float(edge) for edge in self.edges]
 
     @cached_property
     def _tables(self) -> list[tuple[int, list[float]]]:
