@@ -91,8 +91,9 @@ class CompiledRounds:
         self._choose(self._at, active.ctypes.data, active.size, base, play.ctypes.data)
 
     def choose_many(self, active: Index, starts: Index, base: Array, plays: Array) -> None:
-        active, starts, base = (np.ascontiguousarray(array) for array in (active, starts, base))
-        self._choose_many(self._at, active.ctypes.data, starts.ctypes.data, len(plays), base.ctypes.data, plays.ctypes.data)
+        given = [np.ascontiguousarray(array) for array in (active, starts, base)]  # C knows no strides
+        who, where, numbers = (array.ctypes.data for array in given)
+        self._choose_many(self._at, who, where, len(plays), numbers, plays.ctypes.data)
 
     def settle(self, active: Index, play: Array, values: Array, truth: float, weight: float) -> None:
         self._settle(self._at, active.ctypes.data, active.size, play.ctypes.data, values.ctypes.data, truth, weight)
