@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from multivalid.batch.certificate import Certificate
     from multivalid.batch.theorem import recalibrate
     from multivalid.calibration import Calibration
+    from multivalid.discover.discovery import Discovery, discover
     from multivalid.errors import MultivalidError
     from multivalid.fit import multicalibrate
     from multivalid.grid import Grid
@@ -94,6 +95,7 @@ __all__ = [
     "Certificate",
     "CoefficientOfVariation",
     "Counterexample",
+    "Discovery",
     "DispersionIndex",
     "DistortionRisk",
     "DualPower",
@@ -153,6 +155,7 @@ __all__ = [
     "bins",
     "cross",
     "cvar_constants",
+    "discover",
     "joint_score",
     "load",
     "multicalibrate",
@@ -171,6 +174,7 @@ _HOMES = {
     "batch.certificate": ["Certificate"],
     "batch.theorem": ["recalibrate"],
     "calibration": ["Calibration"],
+    "discover.discovery": ["Discovery", "discover"],
     "errors": ["MultivalidError"],
     "estimators": ["estimators"],
     "metrics": ["metrics"],
@@ -195,9 +199,9 @@ _PLACES = dict.fromkeys(__all__, "multivalid.properties") | {
     name: f"multivalid.{home}" for home, names in _HOMES.items() for name in names
 }
 
-# Two packages share their names with functions. Python binds a package's name when it loads it, once: done here, before the functions
+# Three packages share their names with functions. Python binds a package's name when it loads it, once: done here, before the functions
 # are asked for, no later import of something inside them can put the package in the function's place.
-for _name in ("audit", "scope"):
+for _name in ("audit", "discover", "scope"):
     import_module(f"multivalid.{_name}")
     globals().pop(_name, None)
 

@@ -29,7 +29,7 @@ def after(code: str) -> set[str]:
 def test_importing_loads_next_to_nothing():
     loaded = after("import multivalid")
     assert {name for name in loaded if name.startswith("multivalid")} == {
-        "multivalid", "multivalid.audit", "multivalid.late", "multivalid.scope",
+        "multivalid", "multivalid.audit", "multivalid.discover", "multivalid.late", "multivalid.scope",
     }  # fmt: skip
     assert loaded.isdisjoint([*HEAVY, "numpy", "scipy", "narwhals", "dataclasses", "inspect", "hashlib"])
 

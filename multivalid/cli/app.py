@@ -11,6 +11,7 @@ from multivalid.cli.apply import apply
 from multivalid.cli.audit import audit
 from multivalid.cli.backtest import backtest
 from multivalid.cli.demo import demo
+from multivalid.cli.discover import discover
 from multivalid.cli.exits import CODES, end, guarded
 from multivalid.cli.fit import fit
 from multivalid.cli.options import reads_data
@@ -40,7 +41,7 @@ def add(command: Callable[..., Any], to: typer.Typer = app) -> None:
     to.command(command.__name__)(guarded(wanted))
 
 
-for one in (audit, fit, apply, backtest, scope, report, demo):
+for one in (audit, discover, fit, apply, backtest, scope, report, demo):
     add(one)
 add(replay, to=online)
 app.add_typer(online, name="online")

@@ -1,0 +1,1 @@
+"""Groups that nobody named: found in columns, tested on other rows, told in words."""

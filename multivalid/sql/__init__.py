@@ -1,1 +1,0 @@
-"""A fitted model as one SELECT, for tables that stay where they are."""
