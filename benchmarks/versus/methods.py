@@ -123,7 +123,7 @@ def ours_online(d: Data, tau: float | None) -> np.ndarray:
     from multivalid.online import OnlineMulticalibrator
 
     groups = d["check_groups"]
-    learner = OnlineMulticalibrator(f"quantile:{tau}", groups.shape[1], seed=1, **json.loads(str(d["settings"])))
+    learner = OnlineMulticalibrator(f"quantile:{tau}", groups.shape[1], **json.loads(str(d["settings"])))
     return np.asarray(learner.replay(groups, d["check_y"], base=d["check_base"]))
 
 

@@ -67,7 +67,7 @@ def flight_stream() -> dict[str, np.ndarray]:
     family = Groups(["carrier", "origin", "hour", "month"], min_size=SMALLEST).fit(rows)
     masks = np.stack(list(family.masks(rows))[1:], axis=1)
     y = rows["arr_delay"].clip(*RANGE).to_numpy(float)
-    return in_order(y, model.predict(rows), masks, labels=RANGE, m=60, lipschitz=0.02, jitter=1.0)
+    return in_order(y, model.predict(rows), masks, labels=RANGE)
 
 
 def in_order(y: np.ndarray, base: np.ndarray, groups: np.ndarray, **settings: Any) -> dict[str, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -24,16 +25,18 @@ def replay(
     property: options.Prop = "mean",
     base: Annotated[str | None, typer.Option("--prediction", "-p", help="Column with a model's predictions to start from.")] = None,
     time: Annotated[str | None, typer.Option("--time", help="Column to sort by.")] = None,
-    levels: Annotated[int | None, typer.Option("--levels", help="Number of levels.", min=1)] = None,
-    low: Annotated[float | None, typer.Option("--low", help="Least label; that of the data when not given.")] = None,
-    high: Annotated[float | None, typer.Option("--high", help="Greatest label; that of the data when not given.")] = None,
+    levels: Annotated[int | None, typer.Option("--levels", help="Number of buckets; 20 when not given.", min=2)] = None,
+    low: Annotated[
+        float | None, typer.Option("--low", help="Least label; with neither end given the range is learnt on the way.")
+    ] = None,
+    high: Annotated[float | None, typer.Option("--high", help="Greatest label; that of the data when only --low is given.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="CSV or Parquet file with the predictions.")] = None,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
     """Run through history one row at a time, each prediction made before its outcome is known.
 
-    Example: multivalid online replay flights.csv --label delay --groups origin --property quantile:0.9 --levels 20
+    Example: multivalid online replay flights.csv --label delay --groups origin --property quantile:0.9
     """
     prop, items = property_named(property), group_items(groups)
     check_output(output, ".csv", ".parquet", ".pq")
@@ -42,10 +45,12 @@ def replay(
         if label not in rows.columns:
             raise bad_data(f"--label {label!r} is not a column of the data; columns: {', '.join(rows.columns[:20])}.")
         table = rows.to_arrow_table()
-        least, most = rows.aggregate(f"min({column(label)}), max({column(label)})").fetchall()[0]
-        labels = (least if low is None else low, most if high is None else high)
+        labels = None
+        if low is not None or high is not None:
+            least, most = rows.aggregate(f"min({column(label)}), max({column(label)})").fetchall()[0]
+            labels = (least if low is None else low, most if high is None else high)
         made = mv.OnlineMulticalibrator(prop, mv.Groups(items).fit(table), m=levels, labels=labels, seed=seed)
-        predictions = made.replay(table, label, base=base, time=time)
+        predictions = made.replay(table, label, base=base, time=time, progress=sys.stderr.isatty() and not json)
         if output is not None:
             import pyarrow as pa
 

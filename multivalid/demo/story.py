@@ -154,7 +154,7 @@ def replay(flights: Any) -> dict[str, Any]:
     stream = flights.iloc[::EVERY].reset_index(drop=True)
     stream["arr_delay"] = stream["arr_delay"].clip(*RANGE)
     groups = mv.Groups(["carrier", "origin", "hour", "month"], min_size=SMALLEST).fit(stream)
-    learner = OnlineMulticalibrator(f"quantile:{data.TAU}", groups, labels=RANGE, m=60, lipschitz=0.02, jitter=1.0, seed=1)
+    learner = OnlineMulticalibrator(f"quantile:{data.TAU}", groups, labels=RANGE)
     played = learner.replay(stream, "arr_delay", base="limit")
     within = {name: stream["arr_delay"] <= limit for name, limit in (("model", stream["limit"]), ("online", played))}
     monthly = {name: stream.assign(within=one).groupby("month")["within"].mean() for name, one in within.items()}

@@ -15,37 +15,39 @@ from multivalid.online.members import eager
 
 if TYPE_CHECKING:
     from multivalid.online.learner import OnlineMulticalibrator
-    from multivalid.online.play import Play
 
 Array = NDArray[np.float64]
 Bits = NDArray[np.bool_]
+Index = NDArray[np.int64]
 BLOCK = 4096
 
 
 def predict_many(learner: OnlineMulticalibrator, data: Any, base: Any) -> Array:
-    """One draw per row, all from the present state."""
+    """All from the present state."""
     bits = learner.setup.members.rows(data)
     plays = _plays(learner, bits, _numbers(data, base, "base", len(bits)))
     learner._pending_many = [(row.tobytes(), play) for row, play in zip(bits, plays, strict=True)]
-    return np.asarray(learner.grid.points[[play.level for play in plays]])
+    return np.array([play.prediction for play in plays], dtype=np.float64)
 
 
 def learn_many(learner: OnlineMulticalibrator, data: Any, y: Any, weight: Any) -> None:
     """The outcomes of a batch, in order; kept together or not at all."""
     bits = learner.setup.members.rows(data)
     labels, weights = _outcomes(learner, data, y, weight, len(bits))
-    used = learner._draws.used
+    used, engine = learner._draws.used, learner._engine
     pending = learner._pending_many
     if pending is not None and [key for key, _ in pending] == [row.tobytes() for row in bits]:
         plays = [play for _, play in pending]
     else:
         plays = _plays(learner, bits, None)
-    shown = [learner._jittered(label) for label in labels]
-    learner._keep(used, learner._record_rounds, plays, shown, weights)
+    shown = [engine.shown(label, learner._draws) for label in labels.tolist()]
+    learner._keep(used, learner._record_rounds, plays, shown, weights.tolist())
     learner._pending_many = None
     learner._next += len(plays)
-    for play, label, w in zip(plays, shown, weights, strict=True):
-        learner._apply(play, label, w)
+    for play in plays:
+        engine.begin(play)
+    for play, label, w in zip(plays, shown, weights.tolist(), strict=True):
+        engine.settle(play, label, w)
 
 
 def replay(learner: OnlineMulticalibrator, data: Any, y: Any, *, base: Any, weight: Any, time: str | None, progress: bool) -> Array:
@@ -53,47 +55,68 @@ def replay(learner: OnlineMulticalibrator, data: Any, y: Any, *, base: Any, weig
     size = _length(data)
     labels, weights = _outcomes(learner, data, y, weight, size)
     given = _numbers(data, base, "base", size)
+    given = np.full(size, np.nan) if given is None else given
     # Packed: one bit per row and group, so that even a long history fits.
     packed = [np.packbits(learner.setup.members.rows(part), axis=1) for part in _parts(data, size)]
     bits = np.concatenate(packed) if packed else np.zeros((0, 1), dtype=np.uint8)
     order = np.arange(size) if time is None else np.argsort(_column(data, time, "time"), kind="stable")
     out = np.empty(size)
-    for done, i in enumerate(order.tolist()):
-        active = np.flatnonzero(np.unpackbits(bits[i], count=len(learner.groups)))
-        used = learner._draws.used
-        play = learner._play(active, None if given is None else given.item(i))
-        shown = learner._jittered(labels[i])
-        learner._keep(used, learner._record_rounds, [play], [shown], [weights[i]])
-        learner._next += 1
-        learner._apply(play, shown, weights[i])
-        out[i] = learner.grid.points[play.level]
-        if progress and (done % 500 == 499 or done + 1 == size):
-            _show(done + 1, size, learner.error())
+    for start in range(0, size, BLOCK):
+        rows = order[start : start + BLOCK]
+        members = np.unpackbits(bits[rows], axis=1, count=len(learner.groups)).astype(bool)
+        out[rows] = _replay_block(learner, members, given[rows], labels[rows], weights[rows])
+        if progress:
+            _show(start + rows.size, size, learner.error())
     return out
 
 
 # ---- inside ------------------------------------------------------------------------------------------------------------
-def _plays(learner: OnlineMulticalibrator, bits: Bits, given: Array | None) -> list[Play]:
-    return [learner._play(np.flatnonzero(row), None if given is None else given.item(i)) for i, row in enumerate(bits)]
+def _replay_block(learner: OnlineMulticalibrator, members: Bits, base: Array, labels: Array, weights: Array) -> Array:
+    """At once where the algorithm can and nothing is to be recorded, else row by row."""
+    row, active = (np.ascontiguousarray(index) for index in np.nonzero(members))  # columns of one table otherwise
+    starts = np.searchsorted(row, np.arange(len(members) + 1))
+    out, done = np.empty(labels.size), 0
+    while done < labels.size:
+        made = None
+        if not learner._keeps_rounds:
+            part = slice(done, None)
+            made = learner._engine.replay(active, starts[part], base[part], labels[part], weights[part])
+        if made is None:
+            made = np.array([_one(learner, active[starts[done] : starts[done + 1]], base[done], labels[done], weights[done])])
+        else:
+            learner._next += made.size
+        out[done : done + made.size] = made
+        done += made.size
+    return out
 
 
-def _outcomes(learner: OnlineMulticalibrator, data: Any, y: Any, weight: Any, size: int) -> tuple[list[float], list[float]]:
+def _one(learner: OnlineMulticalibrator, active: Index, base: float, label: float, weight: float) -> float:
+    used, engine = learner._draws.used, learner._engine
+    play = engine.play(active, None if np.isnan(base) else float(base), learner._draws)
+    shown = engine.shown(float(label), learner._draws)
+    learner._keep(used, learner._record_rounds, [play], [shown], [float(weight)])
+    learner._next += 1
+    engine.begin(play)
+    engine.settle(play, shown, float(weight))
+    return float(play.prediction)
+
+
+def _plays(learner: OnlineMulticalibrator, bits: Bits, given: Array | None) -> list[Any]:
+    base = np.full(len(bits), np.nan) if given is None else given
+    return learner._engine.plays([np.flatnonzero(row) for row in bits], base, learner._draws) if len(bits) else []
+
+
+def _outcomes(learner: OnlineMulticalibrator, data: Any, y: Any, weight: Any, size: int) -> tuple[Array, Array]:
     labels = _numbers(data, y, "y", size)
     if labels is None:
         raise InputError("y must be an array of outcomes, or the name of a column of data, got None.")
-    lo, hi = learner.setup.labels
-    outside = np.flatnonzero((labels < lo) | (labels > hi))
-    if outside.size:
-        raise InputError(
-            f"y must lie in labels=({lo:g}, {hi:g}): {outside.size} values do not, the first at row {outside[0]} "
-            f"({labels[outside[0]]:g}); make the learner with a wider range."
-        )
+    learner._engine.check_labels(labels)
     weights = _numbers(data, weight, "weight", size)
     if weights is None:
-        return labels.tolist(), [1.0] * size
+        return labels, np.ones(size)
     if ((weights < 0) | (weights > 1)).any():
         raise InputError("weight must lie in [0, 1] in every row; divide all weights by the largest one possible.")
-    return labels.tolist(), weights.tolist()
+    return labels, weights
 
 
 def _numbers(data: Any, values: Any, name: str, size: int) -> Array | None:

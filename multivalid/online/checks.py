@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from multivalid import validate
 from multivalid.errors import InputError
-from multivalid.online.play import Ticket
+from multivalid.online.tickets import Ticket
 
 
 def base(value: float | None) -> float | None:
@@ -24,6 +28,14 @@ def label(value: float, labels: tuple[float, float]) -> float:
     return y
 
 
+def finite_label(value: float) -> float:
+    """An outcome that is a finite number; a boolean counts as 0 or 1."""
+    y = value if type(value) is float else float(value) if isinstance(value, (bool, np.bool_)) else validate.real(value, "y")
+    if not math.isfinite(y):
+        raise InputError(f"y must be finite, got {value!r}; forget() is for outcomes that never come.")
+    return y
+
+
 def weight(value: float) -> float:
     """A weight between 0 and 1."""
     w = value if type(value) is float else validate.real(value, "weight")
@@ -38,3 +50,27 @@ def ticket(value: Ticket | int) -> int:
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
         raise InputError(f"ticket must be a Ticket or its number, got {value!r}.")
     return int(number)
+
+
+def key(value: str | int | None) -> str | int | None:
+    """A key of the user's: text or a whole number."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (str, int))):
+        raise InputError(f"key must be text or a whole number, got {value!r} of type {type(value).__name__}.")
+    return value
+
+
+def interval(labels: Any) -> tuple[float, float]:
+    """A range (lo, hi)."""
+    try:
+        lo, hi = labels
+    except (TypeError, ValueError):
+        raise InputError(f"labels must be a pair (lo, hi), got {labels!r}.") from None
+    lo, hi = validate.real(lo, "labels[0]"), validate.real(hi, "labels[1]")
+    if not lo < hi or not math.isfinite(hi - lo):
+        raise InputError(f"labels must be a pair with lo < hi, got {labels!r}.")
+    return lo, hi
+
+
+def ends(labels: tuple[float, float]) -> NDArray[np.float64]:
+    """Both ends as an array."""
+    return np.array(labels)

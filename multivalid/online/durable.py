@@ -22,22 +22,22 @@ import numpy as np
 
 from multivalid.errors import InputError, ModelFileError, MultivalidError
 from multivalid.online.draws import Draws
+from multivalid.online.engine import Play
 from multivalid.online.learner import OnlineMulticalibrator
-from multivalid.online.play import Play
-from multivalid.online.setup import Setup, make_setup
+from multivalid.online.setups import AnySetup, make_setup, setup_from_json
 from multivalid.online.state import restore, state_of
 from multivalid.properties.base import Property
 
-KIND, VERSION = "multivalid.online.durable", 1
+KIND, VERSION = "multivalid.online.durable", 2
 SNAPSHOT_EVERY = 20_000
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE rounds (
-    id INTEGER PRIMARY KEY, groups BLOB NOT NULL, level INTEGER NOT NULL, guess REAL, seen INTEGER NOT NULL,
+    id INTEGER PRIMARY KEY, groups BLOB NOT NULL, play TEXT NOT NULL, key TEXT,
     told INTEGER UNIQUE, y REAL, weight REAL, forgotten INTEGER NOT NULL DEFAULT 0, draws INTEGER NOT NULL);
 CREATE INDEX outstanding ON rounds (id) WHERE told IS NULL AND forgotten = 0;
 """
-INSERT = "INSERT INTO rounds (id, groups, level, guess, seen, told, y, weight, draws) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT = "INSERT INTO rounds (id, groups, play, key, told, y, weight, draws) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class StorageError(MultivalidError, OSError):
@@ -59,7 +59,7 @@ class DurableMulticalibrator(OnlineMulticalibrator):
     --------
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
-    >>> with OnlineMulticalibrator.open(folder.name + "/state.db", "mean", 1, seed=5) as learner:
+    >>> with OnlineMulticalibrator.open(folder.name + "/state.db", "mean", 1) as learner:
     ...     ticket = learner.ask([True])
     ...     learner.learn_one([False], 0.25)
     >>> with OnlineMulticalibrator.open(folder.name + "/state.db") as learner:
@@ -69,6 +69,7 @@ class DurableMulticalibrator(OnlineMulticalibrator):
     >>> folder.cleanup()
     """
 
+    _keeps_rounds = True
     _db: sqlite3.Connection | None
     _lock: sqlite3.Connection | None
     _told: int
@@ -85,9 +86,9 @@ class DurableMulticalibrator(OnlineMulticalibrator):
         write_parquet(self, path)
 
     def history(self) -> Iterator[tuple[Any, ...]]:
-        """(id, packed groups, level, told, y, weight) of every round that was not forgotten, in the order asked."""
+        """(id, packed groups, the play as JSON, told, y, weight) of every round that was not forgotten, in the order asked."""
         yield from self._connection().execute(
-            "SELECT id, groups, level, told, y, weight FROM rounds WHERE forgotten = 0 ORDER BY id"
+            "SELECT id, groups, play, told, y, weight FROM rounds WHERE forgotten = 0 ORDER BY id"
         )
 
     def close(self) -> None:
@@ -108,7 +109,7 @@ class DurableMulticalibrator(OnlineMulticalibrator):
     def _record_rounds(self, plays: list[Play], labels: list[float], weights: list[float]) -> None:
         used = self._draws.used
         rows = [
-            (self._next + i, self._pack(p), p.level, p.guess, p.seen, self._told + 1 + i, y, w, used)
+            (self._next + i, self._pack(p), self._written(p), None, self._told + 1 + i, y, w, used)
             for i, (p, y, w) in enumerate(zip(plays, labels, weights, strict=True))
         ]
         with self._commit() as db:
@@ -118,9 +119,10 @@ class DurableMulticalibrator(OnlineMulticalibrator):
                 self._snapshot(db)
         self._told += len(rows)
 
-    def _record_ask(self, number: int, play: Play) -> None:
+    def _record_ask(self, number: int, play: Play, key: str | int | None) -> None:
+        named = None if key is None else json.dumps(key)
         with self._commit() as db:
-            db.execute(INSERT, (number, self._pack(play), play.level, play.guess, play.seen, None, None, None, self._draws.used))
+            db.execute(INSERT, (number, self._pack(play), self._written(play), named, None, None, None, self._draws.used))
 
     def _record_tell(self, number: int, y: float, weight: float) -> None:
         with self._commit() as db:
@@ -158,6 +160,9 @@ class DurableMulticalibrator(OnlineMulticalibrator):
                 raise StorageError(message) from error
             raise
 
+    def _written(self, play: Play) -> str:
+        return json.dumps(self._engine.play_to_json(play))
+
     def _pack(self, play: Play) -> bytes:
         bits = np.zeros(len(self.groups), dtype=bool)
         bits[play.active] = True
@@ -167,7 +172,7 @@ class DurableMulticalibrator(OnlineMulticalibrator):
         return np.flatnonzero(np.unpackbits(np.frombuffer(blob, dtype=np.uint8), count=len(self.groups)))
 
     def _snapshot(self, db: sqlite3.Connection) -> None:
-        state = {**state_of(self), "open": {}, "pending": None, "told": self._told}
+        state = {**state_of(self), "open": {}, "keys": {}, "pending": None, "told": self._told}
         db.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (json.dumps(state),))
 
     def _resume(self, db: sqlite3.Connection) -> None:
@@ -178,14 +183,15 @@ class DurableMulticalibrator(OnlineMulticalibrator):
             state = json.loads(found[0])
             restore(self, state)
             self._told = int(state["told"])
-        query = "SELECT groups, level, guess, seen, y, weight, told FROM rounds WHERE told > ? ORDER BY told"
-        for blob, level, guess, seen, y, weight, told in db.execute(query, (self._told,)):
-            self._apply(Play(self._unpack(blob), level, guess, seen), y, weight)
+        query = "SELECT play, y, weight, told FROM rounds WHERE told > ? ORDER BY told"
+        for play, y, weight, told in db.execute(query, (self._told,)):
+            self._engine.settle(self._engine.play_from_json(json.loads(play)), y, weight)
             self._told = told
-        waiting = "SELECT id, groups, level, guess, seen FROM rounds WHERE told IS NULL AND forgotten = 0 ORDER BY id"
-        self._open = {
-            number: Play(self._unpack(blob), level, guess, seen) for number, blob, level, guess, seen in db.execute(waiting)
-        }
+        waiting = db.execute("SELECT id, play, key FROM rounds WHERE told IS NULL AND forgotten = 0 ORDER BY id").fetchall()
+        self._open = {number: self._engine.play_from_json(json.loads(play)) for number, play, _ in waiting}
+        self._key_of = {number: json.loads(key) for number, _, key in waiting if key is not None}
+        self._keys = {key: number for number, key in self._key_of.items()}
+        self._engine.reopen(self._open.values())
         self._next = db.execute("SELECT COALESCE(MAX(id) + 1, 0) FROM rounds").fetchone()[0]
         # Every event stores how many random numbers had been used; they only grow. Ends of both orders hold the latest.
         last = "SELECT draws FROM rounds WHERE id = (SELECT MAX(id) FROM rounds) OR told = (SELECT MAX(told) FROM rounds)"
@@ -247,7 +253,7 @@ def copy_state(source: str | Path, target: str | Path) -> None:
     >>> import pathlib, tempfile
     >>> from multivalid.online import OnlineMulticalibrator
     >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> with OnlineMulticalibrator.open(folder / "a.db", "mean", groups=1, m=4, seed=1) as learner:
+    >>> with OnlineMulticalibrator.open(folder / "a.db", "mean", groups=1) as learner:
     ...     learner.learn_one([True], 1.0)
     ...     copy_state(folder / "a.db", folder / "b.db")
     >>> with OnlineMulticalibrator.open(folder / "b.db") as copied:
@@ -292,7 +298,7 @@ def _exclusive(path: Path) -> sqlite3.Connection:
     return lock
 
 
-def _create(db: sqlite3.Connection, setup: Setup, seed: int) -> None:
+def _create(db: sqlite3.Connection, setup: AnySetup, seed: int) -> None:
     facts = {"kind": KIND, "version": str(VERSION), "setup": json.dumps(setup.to_json()), "seed": str(seed)}
     db.execute("BEGIN IMMEDIATE")
     for statement in filter(str.strip, SCHEMA.split(";")):
@@ -301,7 +307,7 @@ def _create(db: sqlite3.Connection, setup: Setup, seed: int) -> None:
     db.execute("COMMIT")
 
 
-def _settings(db: sqlite3.Connection, path: Path) -> tuple[Setup, int]:
+def _settings(db: sqlite3.Connection, path: Path) -> tuple[AnySetup, int]:
     try:
         meta = dict(db.execute("SELECT key, value FROM meta WHERE key != 'snapshot'").fetchall())
     except sqlite3.DatabaseError as error:
@@ -309,14 +315,14 @@ def _settings(db: sqlite3.Connection, path: Path) -> tuple[Setup, int]:
     if meta.get("kind") != KIND or meta.get("version") != str(VERSION):
         found = f"{meta.get('kind')!r} version {meta.get('version')!r}"
         raise ModelFileError(f"{path} holds {found}; this library reads {KIND!r} version {VERSION}.")
-    return Setup.from_json(json.loads(meta["setup"])), int(meta["seed"])
+    return setup_from_json(json.loads(meta["setup"])), int(meta["seed"])
 
 
-def _compare(path: Path, stored: Setup, given: Setup | None, stored_seed: int, seed: int | None) -> None:
+def _compare(path: Path, stored: AnySetup, given: AnySetup | None, stored_seed: int, seed: int | None) -> None:
     if given is None:
         return
     mine, theirs = given.to_json(), stored.to_json()
-    differing = [f"{k} ({theirs[k]} in the file, {mine[k]} now)" for k in mine if mine[k] != theirs[k]]
+    differing = [f"{k} ({theirs.get(k)} in the file, {mine[k]} now)" for k in mine if mine[k] != theirs.get(k)]
     if seed is not None and seed != stored_seed:
         differing.append(f"seed ({stored_seed} in the file, {seed} now)")
     if differing:

@@ -1,7 +1,7 @@
 """The online learner: predict, hear the outcome, stay calibrated for every group.
 
-A round is *asked* (a level is drawn for the row's groups) and later *told* (its outcome changes the transcript). `predict_one` and
-`learn_one` do both for outcomes that come at once. Whatever is wrong with an argument is found before anything changes.
+A round is *asked* (a prediction for the row's groups) and later *told* (its outcome is learned). `predict_one` and `learn_one` do both for
+outcomes that come at once. Whatever is wrong with an argument is found before anything changes.
 """
 
 from __future__ import annotations
@@ -16,22 +16,18 @@ from numpy.typing import NDArray
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.online import checks
+from multivalid.online.classic.reading import Alarm
 from multivalid.online.draws import Draws
-from multivalid.online.experts import Experts
-from multivalid.online.game import CrossingRule, solve_game
-from multivalid.online.guide import Guide
-from multivalid.online.hedge import CellWeights, GroupWeights
-from multivalid.online.play import Play, Ticket
-from multivalid.online.reading import Alarm, alarm_of, bounds_of, summary_of, table_of
-from multivalid.online.setup import Setup, make_setup
-from multivalid.online.transcript import Transcript
+from multivalid.online.engine import Play
+from multivalid.online.reading import alarm_of, summary_of
+from multivalid.online.setups import AnySetup, engine_for, make_setup
+from multivalid.online.tickets import Ticket
 from multivalid.properties.base import Property
 
 if TYPE_CHECKING:
     from multivalid.online.durable import DurableMulticalibrator
 
 Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 class OnlineMulticalibrator:
@@ -44,36 +40,33 @@ class OnlineMulticalibrator:
     groups : int, list of predicates, or fitted groups
         An int k: `x` is then a row of k booleans. Predicates (``"age >= 65"``) are evaluated on dicts.
         The whole population is always group 0.
+    labels : (float, float), optional
+        Where labels lie; predictions are in the same units. Labels outside are counted as its ends. Left out, the range is learnt and
+        grows ("sharp"), or is (0, 1) (the others, which refuse labels outside).
+    algorithm : "sharp", "B", "A" or "paper"
+        "sharp" follows a guide as closely as the promise allows, draws nothing and assumes nothing of the stream. B and A draw one of m
+        fixed levels, under assumptions; "paper" is the published form. See `docs/online.md`.
     m : int, optional
-        Number of levels; chosen by the library when left out.
-    algorithm : "B", "A" or "paper"
-        B bounds every group at all times with probability 1 − delta; A bounds the expected error; "paper" is the published form.
-    labels : (float, float)
-        Where labels lie; predictions are in the same units.
-    lipschitz : float, optional
-        Most that V rises per unit of prediction. Known for most properties; for quantiles it is a bound on the density of the
-        labels, assumed and watched by `alarm`.
-    grid : Grid, optional
-        The levels, instead of m.
-    horizon : int, optional
-        Number of rounds to come, if known.
-    rule : "crossing", "lp" or "lp-any", optional
-        A round mixes two neighbouring levels, or solves the exact game against Lipschitz laws, or against every label.
+        Number of buckets (sharp: 20) or levels.
+    shares : "split" or "drawn"
+        Sharp: a row at the edge of two buckets counts in both in part, or in one that is drawn.
+    copies, batch : int
+        Sharp: the promise holds while at most copies × batch outcomes are open; each copy is paid after `batch` outcomes.
     delta : float
-        Allowed probability that the bound of B fails; also the level of the alarm.
-    jitter : float
-        Adds uniform noise in [0, jitter) to each label before learning, for quantiles of labels with atoms.
+        Allowed probability that the bound fails, where something is drawn; level of B's alarm.
+    lipschitz, grid, horizon, rule, jitter
+        Of the other algorithms: see `docs/online.md`.
     seed : int, optional
-        Makes the run reproducible.
+        Makes a run that draws reproducible.
 
     Notes
     -----
-    See `docs/online.md` for what is promised, also under delay and with weights. One thread at a time may use a learner.
+    One thread at a time may use a learner.
 
     Examples
     --------
     >>> import numpy as np
-    >>> learner = OnlineMulticalibrator("mean", groups=2, m=10, seed=1)
+    >>> learner = OnlineMulticalibrator("mean", groups=2, labels=(0, 1))
     >>> rng = np.random.default_rng(0)
     >>> for _ in range(500):
     ...     x = rng.random(2) < 0.5
@@ -83,45 +76,44 @@ class OnlineMulticalibrator:
     (500, True)
     """
 
+    _keeps_rounds = False  # whether every round must be recorded before it is learned
+
     def __init__(
         self,
         property: Property | str,
         groups: Any,
         *,
+        labels: tuple[float, float] | None = None,
+        algorithm: str = "sharp",
         m: int | None = None,
-        algorithm: str = "B",
-        labels: tuple[float, float] = (0.0, 1.0),
+        shares: str | None = None,
+        copies: int | None = None,
+        batch: int | None = None,
+        delta: float = 0.05,
         lipschitz: float | None = None,
         grid: Grid | None = None,
         horizon: int | None = None,
         rule: str | None = None,
-        delta: float = 0.05,
-        jitter: float = 0.0,
+        jitter: float | None = None,
         seed: int | None = None,
     ) -> None:
         self._prepare(
             make_setup(
-                property, groups, m=m, grid=grid, algorithm=algorithm, rule=rule, labels=labels, lipschitz=lipschitz,
-                horizon=horizon, delta=delta, jitter=jitter,
+                property, groups, algorithm=algorithm, labels=labels, m=m, shares=shares, copies=copies, batch=batch, delta=delta,
+                lipschitz=lipschitz, grid=grid, horizon=horizon, rule=rule, jitter=jitter,
             ),
             Draws(seed),
         )  # fmt: skip
 
-    def _prepare(self, setup: Setup, draws: Draws) -> None:
+    def _prepare(self, setup: AnySetup, draws: Draws) -> None:
         self.setup, self._draws = setup, draws
-        self.property, self.grid, self.groups = setup.prop, setup.grid, setup.members.names
-        self._transcript = t = Transcript(len(self.groups), len(setup.grid))
-        bound, horizon = setup.facts.bound, setup.horizon
-        self._weights: Experts | GroupWeights | CellWeights
-        if setup.algorithm == "B":
-            self._weights = Experts(t, bound, setup.slack, horizon, setup.delta)
-        else:
-            self._weights = (GroupWeights if setup.algorithm == "A" else CellWeights)(t, bound, setup.rise, horizon)
-        self._rule = CrossingRule(setup.grid.points)
-        self._guide = Guide(len(self.groups), setup.grid.lo, setup.grid.hi)
+        self.property, self.groups = setup.prop, setup.members.names
+        self._engine = engine_for(setup)
+        self.grid: Grid | None = getattr(setup, "grid", None)  # the levels of the algorithms that have them
         self._open: dict[int, Play] = {}
+        self._keys: dict[str | int, int] = {}  # of open tickets, and back
+        self._key_of: dict[int, str | int] = {}
         self._next = 0
-        self._late = 0
         self._pending: tuple[bytes, Play] | None = None
         self._pending_many: list[tuple[bytes, Play]] | None = None
 
@@ -129,49 +121,65 @@ class OnlineMulticalibrator:
     def predict_one(self, x: Any, base: float | None = None) -> float:
         """The prediction for `x`; `learn_one` with the same `x` then learns from it. `base` is a model's own prediction."""
         bits = self.setup.members.row(x)
-        play = self._play(bits.nonzero()[0], checks.base(base))
+        play = self._engine.play(bits.nonzero()[0], checks.base(base), self._draws)
         self._pending = (bits.tobytes(), play)
-        return float(self.grid.points[play.level])
+        return float(play.prediction)
 
     def learn_one(self, x: Any, y: float, weight: float = 1.0) -> None:
-        """The outcome of `x`. Without a `predict_one` for it just before, a prediction is drawn first."""
+        """The outcome of `x`. Without a `predict_one` for it just before, a prediction is made first."""
         bits = self.setup.members.row(x)
-        y, weight = checks.label(y, self.setup.labels), checks.weight(weight)
+        y, weight = self._engine.check_label(y), checks.weight(weight)
         used = self._draws.used
         key, play = self._pending or (b"", None)
         if play is None or key != bits.tobytes():
-            play = self._play(bits.nonzero()[0], None)
-        shown = self._jittered(y)
+            play = self._engine.play(bits.nonzero()[0], None, self._draws)
+        shown = self._engine.shown(y, self._draws)
         self._keep(used, self._record_rounds, [play], [shown], [weight])
         self._pending = None
         self._next += 1
-        self._apply(play, shown, weight)
+        self._engine.begin(play)
+        self._engine.settle(play, shown, weight)
 
     # ---- outcomes later ----------------------------------------------------------------------------------------------
-    def ask(self, x: Any, base: float | None = None) -> Ticket:
-        """A prediction with a number, for an outcome that comes later."""
-        return self._ask(self.setup.members.row(x).nonzero()[0], checks.base(base))
-
-    def tell(self, ticket: Ticket | int, y: float, weight: float = 1.0) -> None:
-        """The outcome of a ticket; tickets may come back in any order, each once."""
-        number, play = self._ticket(ticket)
-        y, weight = checks.label(y, self.setup.labels), checks.weight(weight)
+    def ask(self, x: Any, base: float | None = None, *, key: str | int | None = None) -> Ticket:
+        """A prediction with a number, and a key of your own if you like, for an outcome that comes later."""
+        active, base, key = self.setup.members.row(x).nonzero()[0], checks.base(base), checks.key(key)
+        if key is not None and key in self._keys:
+            raise InputError(f"key {key!r} already names an open ticket ({self._keys[key]}); tell or forget that first.")
         used = self._draws.used
-        shown = self._jittered(y)
-        self._keep(used, self._record_tell, number, shown, weight)
-        del self._open[number]
-        self._apply(play, shown, weight)
+        play = self._engine.play(active, base, self._draws)
+        self._keep(used, self._record_ask, self._next, play, key)
+        return self._hand_out(play, key)
 
-    def forget(self, ticket: Ticket | int) -> None:
+    def tell(
+        self, ticket: Ticket | int | None = None, y: float | None = None, weight: float = 1.0, *, key: str | int | None = None
+    ) -> None:
+        """The outcome of a ticket, named by itself, its number or its key; tickets may come back in any order, each once."""
+        number, play = self._ticket(ticket, key)
+        if y is None:
+            raise InputError("y must be a number, got None; forget() is for outcomes that never come.")
+        y, weight = self._engine.check_label(y), checks.weight(weight)
+        used = self._draws.used
+        shown = self._engine.shown(y, self._draws)
+        self._keep(used, self._record_tell, number, shown, weight)
+        self._take_back(number)
+        self._engine.settle(play, shown, weight)
+
+    def forget(self, ticket: Ticket | int | None = None, *, key: str | int | None = None) -> None:
         """Give up a ticket whose outcome will never come; it counts nowhere."""
-        number, _ = self._ticket(ticket)
+        number, play = self._ticket(ticket, key)
         self._record_forget(number)
-        del self._open[number]
+        self._take_back(number)
+        self._engine.drop(play)
 
     @property
     def outstanding(self) -> tuple[int, ...]:
         """The numbers of the tickets whose outcomes are still to come."""
         return tuple(self._open)
+
+    def open_tickets(self) -> tuple[Ticket, ...]:
+        """The tickets whose outcomes are still to come, with their predictions and keys, in the order they were asked."""
+        return tuple(Ticket(number, play.prediction, self._key_of.get(number)) for number, play in self._open.items())
 
     # ---- many at once ------------------------------------------------------------------------------------------------
     def predict_many(self, data: Any, base: Any = None) -> Array:
@@ -201,24 +209,24 @@ class OnlineMulticalibrator:
     @property
     def rounds(self) -> int:
         """Outcomes learned so far."""
-        return self._transcript.rounds
+        return self._engine.rounds
 
     def error(self) -> float:
-        """max over groups of K₂/T, exact: the online twin of an audit's error."""
-        return float(self._transcript.squared().max() / max(self._transcript.weight, 1e-300))
+        """max over groups of K₂/T, exact: the online twin of an audit's error, over the buckets or levels that were played."""
+        return float(self._engine.squared().max() / max(self._engine.weight, 1e-300))
 
     def bound(self) -> float:
-        """What is promised for `error()` under the algorithm's assumptions; infinite where nothing is promised."""
-        return float(bounds_of(self._weights, self._late, self.setup).max() / max(self._transcript.weight, 1e-300))
+        """What is promised for `error()`; infinite where nothing is. `summary()` says what it assumes."""
+        return float(self._engine.bounds().max() / max(self._engine.weight, 1e-300))
 
     @property
     def alarm(self) -> Alarm:
-        """Evidence that V rises more steeply than assumed (labels with atoms, for instance); true when it is raised."""
-        return alarm_of(self._weights, self._late, self.setup)
+        """Evidence that what algorithm B assumes of labels is wrong; never raised by the sharp one, which assumes nothing."""
+        return alarm_of(self._engine)
 
     def table(self) -> dict[str, NDArray[Any]]:
         """One row per group: name, rows, weight, error, l1, linf, prediction, bound, worst_level (equal-length arrays)."""
-        return table_of(self._transcript, self.setup, bounds_of(self._weights, self._late, self.setup))
+        return self._engine.table()
 
     def summary(self) -> str:
         """The state in a few lines of text."""
@@ -241,44 +249,33 @@ class OnlineMulticalibrator:
         return open_durable(path, property, groups, **options)
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
-    def _play(self, active: Index, base: float | None) -> Play:
-        guess = self._guide.guess(active) if base is None else base
-        draw = self._draws.uniform()
-        if self.setup.rule == "crossing" and not isinstance(self._weights, CellWeights):
-            c, scale = self._weights.coefficients(active)
-            low, high, share = self._rule.choose(c, guess, free=base is not None, log_scale=scale)
-            level = low if draw < share else high
-        else:
-            values, caps = self.setup.cells
-            mixture, _ = solve_game(self._weights.losses(active, values), caps)
-            level = min(int(np.searchsorted(np.cumsum(mixture), draw, side="right")), len(self.grid) - 1)
-        return Play(active, level, guess if base is None else None, self._transcript.rounds)
-
-    def _ask(self, active: Index, base: float | None) -> Ticket:
-        used = self._draws.used
-        play = self._play(active, base)
-        self._keep(used, self._record_ask, self._next, play)
-        ticket = Ticket(self._next, float(self.grid.points[play.level]))
+    def _hand_out(self, play: Play, key: str | int | None) -> Ticket:
+        ticket = Ticket(self._next, float(play.prediction), key)
         self._open[self._next] = play
+        if key is not None:
+            self._keys[key], self._key_of[self._next] = self._next, key
+        self._engine.begin(play)
         self._next += 1
         return ticket
 
-    def _apply(self, play: Play, y: float, weight: float) -> None:
-        active, level, guess, seen = play
-        point = self.grid.points.item(level)
-        at = [point] if guess is None else [point, guess]
-        value, *rest = self.property.identify(np.array(at), np.array([y] * len(at))).tolist()
-        self._late = max(self._late, self._transcript.rounds - seen)
-        n, r = self._transcript.add(active, level, value, weight)
-        self._weights.update(active, level, value, weight, n, r)
-        if rest:
-            self._guide.learn(active, weight * rest[0] / self.setup.facts.bound)
+    def _take_back(self, number: int) -> None:
+        del self._open[number]
+        key = self._key_of.pop(number, None)
+        if key is not None:
+            del self._keys[key]
 
-    def _jittered(self, y: float) -> float:
-        return y + self.setup.jitter * self._draws.uniform() if self.setup.jitter else y
-
-    def _ticket(self, ticket: Ticket | int) -> tuple[int, Play]:
-        number = checks.ticket(ticket)
+    def _ticket(self, ticket: Ticket | int | None, key: str | int | None) -> tuple[int, Play]:
+        if (ticket is None) == (key is None):
+            raise InputError("name the ticket either by itself (or its number) or by key=, one of the two.")
+        if key is not None:
+            if checks.key(key) not in self._keys:
+                raise InputError(
+                    f"key {key!r} names no open ticket: it was never given, or its outcome has been told or forgotten."
+                )
+            number = self._keys[key]
+        else:
+            assert ticket is not None
+            number = checks.ticket(ticket)
         play = self._open.get(number)
         if play is None:
             known = 0 <= number < self._next
@@ -296,7 +293,7 @@ class OnlineMulticalibrator:
     # A durable learner replaces these; each keeps the event or raises.
     def _record_rounds(self, plays: list[Play], labels: list[float], weights: list[float]) -> None: ...
 
-    def _record_ask(self, number: int, play: Play) -> None: ...
+    def _record_ask(self, number: int, play: Play, key: str | int | None) -> None: ...
 
     def _record_tell(self, number: int, y: float, weight: float) -> None: ...
 

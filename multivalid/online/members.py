@@ -42,7 +42,7 @@ class BooleanRows:
 
     def __init__(self, count: int) -> None:
         self.count = validate.count(count, "groups", 0)
-        self.names = (EVERYONE, *(f"group {i}" for i in range(self.count)))
+        self.names = (EVERYONE, *(f"group {i}" for i in range(1, self.count + 1)))
 
     def row(self, x: Any) -> Bits:
         out = np.empty(self.count + 1, dtype=bool)

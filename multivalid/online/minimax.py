@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from multivalid import validate
 from multivalid.errors import InputError, NotFittedError
-from multivalid.online.game import solve_game
+from multivalid.online.classic.game import solve_game
 
 Array = NDArray[np.float64]
 

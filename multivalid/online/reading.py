@@ -1,114 +1,32 @@
-"""Reading a learner's state: the per-group table, the alarm, a few lines of text."""
+"""Reading a learner's state: the alarm, a few lines of text."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from multivalid.online.experts import Experts
-from multivalid.online.setup import Setup
-from multivalid.online.transcript import Transcript
+from multivalid.online.classic.engine import ClassicEngine
+from multivalid.online.classic.reading import Alarm
 
 if TYPE_CHECKING:
     from multivalid.online.learner import OnlineMulticalibrator
 
 
-@dataclass(frozen=True)
-class Alarm:
-    """Evidence against "V rises by at most lipschitz × gap between neighbouring levels".
-
-    Attributes
-    ----------
-    raised : bool
-        Whether the evidence has ever reached 1/delta: if the assumption holds, that happens with probability at most delta,
-        however long the stream.
-    evidence : float
-        The largest value so far of an average that starts at 1 and cannot be expected to grow while the assumption holds;
-        NaN when the algorithm does not have one.
-    round : int or None
-        When it was raised.
-    valid : bool
-        False when outcomes came late or the algorithm is not B: then it proves nothing.
-    advice : str
-        What to do.
-
-    Examples
-    --------
-    >>> from multivalid.online import OnlineMulticalibrator
-    >>> learner = OnlineMulticalibrator("mean", groups=1, m=4, seed=1)
-    >>> learner.learn_one([True], 1.0)
-    >>> learner.alarm.raised, learner.alarm.valid
-    (False, True)
-    """
-
-    raised: bool
-    evidence: float
-    round: int | None
-    valid: bool
-    advice: str
-
-    def __bool__(self) -> bool:
-        return self.raised
-
-
-def alarm_of(weights: Any, late: int, setup: Setup) -> Alarm:
+def alarm_of(engine: Any) -> Alarm:
     """The alarm of a learner."""
-    if not isinstance(weights, Experts):
-        return Alarm(False, float("nan"), None, False, f"algorithm {setup.algorithm!r} has no monitor; use algorithm='B'.")
-    raised = weights.raised_at is not None
-    advice = (
-        f"V rises more between levels than lipschitz={setup.lipschitz:g} allows: give a larger lipschitz=, or, where labels have "
-        f"atoms, jitter=; until then error() is exact but bound() does not apply."
-        if raised
-        else "nothing to do."
-    )
-    if not setup.promised:
-        advice += " The rule 'lp-any' plays against labels that no law of bounded density has, and the monitor proves nothing."
-    if late:
-        advice += f" Outcomes came up to {late} rounds late, under which the monitor proves nothing."
-    return Alarm(raised, weights.peak, weights.raised_at, late == 0 and setup.promised, advice)
-
-
-def bounds_of(weights: Any, late: int, setup: Setup) -> NDArray[np.float64]:
-    """What is promised for K₂ of each group; infinite where nothing is."""
-    bound: NDArray[np.float64] = weights.bound(late)
-    return bound if setup.promised or setup.algorithm == "paper" else np.full_like(bound, np.inf)
-
-
-def table_of(transcript: Transcript, setup: Setup, bound: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-    """One row per group; errors are mass-multiplied, as in an audit."""
-    total = max(transcript.weight, 1e-300)
-    weight = transcript.n.sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        prediction = np.where(weight > 0, setup.grid.points @ transcript.n / np.where(weight > 0, weight, 1.0), np.nan)
-    return {
-        "name": np.array(setup.members.names, dtype=object),
-        "rows": transcript.rows.copy(),
-        "weight": weight,
-        "error": transcript.squared() / total,
-        "l1": transcript.absolute() / total,
-        "linf": transcript.largest() / total,
-        "prediction": prediction,
-        "bound": bound / total,
-        "worst_level": setup.grid.points[transcript.worst_level()],
-    }
+    if isinstance(engine, ClassicEngine):
+        return engine.alarm
+    return Alarm(False, float("nan"), None, False, "nothing to watch: the sharp algorithm assumes nothing of the labels.")
 
 
 def summary_of(learner: OnlineMulticalibrator) -> str:
     """A few lines for a terminal."""
-    table, setup = learner.table(), learner.setup
+    engine, table = learner._engine, learner.table()
     worst = int(table["error"].argmax())
     lines = [
-        f"online multicalibration of {setup.prop!r}, algorithm {setup.algorithm}: {learner.rounds:,} rounds, "
-        f"{len(learner.groups)} groups, {len(setup.grid)} levels",
+        f"online multicalibration of {learner.property!r}, {engine.headline()}",
         f"  error  {learner.error():.3g}  (worst group: {table['name'][worst]}, {table['rows'][worst]:,} rows)",
         f"  bound  {learner.bound():.3g}",
     ]
     if learner.outstanding:
         lines.append(f"  {len(learner.outstanding):,} outcomes still to come")
-    if learner.alarm:
-        lines.append(f"  ALARM since round {learner.alarm.round:,}: {learner.alarm.advice}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"  {note}" for note in engine.notes())])

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
+import zlib
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from multivalid.errors import ModelFileError
+from multivalid.online import checks
 from multivalid.online.draws import Draws
-from multivalid.online.play import Play
-from multivalid.online.setup import Setup
+from multivalid.online.setups import setup_from_json
 from multivalid.storage import read_json, write_json
 
 if TYPE_CHECKING:
     from multivalid.online.learner import OnlineMulticalibrator
 
 KIND = "multivalid.online"
-VERSION = 1
+VERSION = 2
 
 
 def to_json(learner: OnlineMulticalibrator) -> dict[str, Any]:
@@ -32,43 +31,31 @@ def to_json(learner: OnlineMulticalibrator) -> dict[str, Any]:
 
 
 def state_of(learner: OnlineMulticalibrator) -> dict[str, Any]:
-    """What changes from round to round; only cells that were played are written."""
-    t = learner._transcript
-    cells = np.flatnonzero(t.n.ravel())
+    """What changes from round to round."""
+    engine, pending = learner._engine, learner._pending
     return {
         "draws": learner._draws.used,
-        "rounds": t.rounds,
-        "weight": t.weight,
-        "rows": t.rows.tolist(),
-        "cells": cells.tolist(),
-        "n": t.n.ravel()[cells].tolist(),
-        "r": t.r.ravel()[cells].tolist(),
-        "weights": learner._weights.state(),
-        "guide": [learner._guide.shift.tolist(), learner._guide.spent.tolist()],
         "next": learner._next,
-        "late": learner._late,
-        "open": {str(number): play_to_json(play) for number, play in learner._open.items()},
-        "pending": None if learner._pending is None else [learner._pending[0].hex(), play_to_json(learner._pending[1])],
+        "open": {str(number): engine.play_to_json(play) for number, play in learner._open.items()},
+        "keys": {str(number): key for number, key in learner._key_of.items()},
+        "pending": None if pending is None else [pending[0].hex(), engine.play_to_json(pending[1])],
+        "engine": engine.state(),
     }
 
 
 def restore(learner: OnlineMulticalibrator, state: dict[str, Any]) -> None:
     """Put a fresh learner of the same settings into `state`."""
-    t = learner._transcript
-    t.rounds, t.weight = int(state["rounds"]), float(state["weight"])
-    t.rows[:] = state["rows"]
-    cells = np.asarray(state["cells"], dtype=np.intp)
-    t.n.ravel()[cells] = state["n"]
-    t.r.ravel()[cells] = state["r"]
-    if not (np.isfinite(t.n).all() and np.isfinite(t.r).all() and (t.n >= 0).all()):
-        raise ValueError("cells must hold finite numbers")
-    learner._weights.restore(state["weights"])
-    learner._guide.shift[:], learner._guide.spent[:] = state["guide"]
+    engine, pending = learner._engine, state["pending"]
+    engine.restore(state["engine"])
     learner._draws.rewind(int(state["draws"]))
-    learner._next, learner._late = int(state["next"]), int(state["late"])
-    learner._open = {int(number): play_from_json(play, t.n.shape) for number, play in state["open"].items()}
-    pending = state["pending"]
-    learner._pending = None if pending is None else (bytes.fromhex(pending[0]), play_from_json(pending[1], t.n.shape))
+    learner._next = int(state["next"])
+    learner._open = {int(number): engine.play_from_json(play) for number, play in state["open"].items()}
+    learner._key_of = {int(number): checks.key(key) or key for number, key in state["keys"].items()}
+    learner._keys = {key: number for number, key in learner._key_of.items()}
+    if not set(learner._key_of) <= set(learner._open) or len(learner._keys) != len(learner._key_of):
+        raise ValueError("keys must name open tickets, each its own")
+    learner._pending = None if pending is None else (bytes.fromhex(pending[0]), engine.play_from_json(pending[1]))
+    engine.reopen(learner._open.values())
 
 
 def from_json(data: Any) -> OnlineMulticalibrator:
@@ -77,7 +64,7 @@ def from_json(data: Any) -> OnlineMulticalibrator:
     Examples
     --------
     >>> from multivalid.online import OnlineMulticalibrator
-    >>> learner = OnlineMulticalibrator("mean", groups=1, m=4, seed=1)
+    >>> learner = OnlineMulticalibrator("mean", groups=1)
     >>> learner.learn_one([True], 1.0)
     >>> from_json(to_json(learner)).rounds
     1
@@ -92,9 +79,9 @@ def from_json(data: Any) -> OnlineMulticalibrator:
         )
     learner = OnlineMulticalibrator.__new__(OnlineMulticalibrator)
     try:
-        learner._prepare(Setup.from_json(data["setup"]), Draws(data["seed"]))
+        learner._prepare(setup_from_json(data["setup"]), Draws(data["seed"]))
         restore(learner, data["state"])
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, zlib.error) as error:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(f"the saved learner is damaged: {error}.") from error
@@ -112,7 +99,7 @@ def load(path: str | os.PathLike[str]) -> OnlineMulticalibrator:
     Examples
     --------
     >>> import tempfile, multivalid.online as online
-    >>> learner = online.OnlineMulticalibrator("mean", 1, seed=3)
+    >>> learner = online.OnlineMulticalibrator("mean", 1)
     >>> learner.learn_one([True], 0.5)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     learner.save(folder + "/state.json")
@@ -121,17 +108,3 @@ def load(path: str | os.PathLike[str]) -> OnlineMulticalibrator:
     True
     """
     return from_json(read_json(path))
-
-
-def play_to_json(play: Play) -> list[Any]:
-    """A round that was asked, as a list."""
-    return [play.active.tolist(), play.level, play.guess, play.seen]
-
-
-def play_from_json(data: Any, shape: tuple[int, ...]) -> Play:
-    """The round that `play_to_json` described."""
-    active, level, guess, seen = data
-    play = Play(np.asarray(active, dtype=np.intp), int(level), None if guess is None else float(guess), int(seen))
-    if not (0 <= play.level < shape[0] and play.active.size and play.active.min() >= 0 and play.active.max() < shape[1]):
-        raise ValueError("a round names a group or level that does not exist")
-    return play

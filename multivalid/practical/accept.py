@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from multivalid.practical.data import LinkRows, Matching
+from multivalid.practical.evaluate import Arrays, DenseMembers, pieces
 from multivalid.practical.model import Model
+from multivalid.practical.predictor import eta_of
 from multivalid.practical.shifts import ShiftRound
 from multivalid.properties.base import Array
 
@@ -28,10 +30,11 @@ class Candidate:
 
     def eta(self, rows: LinkRows) -> Array:
         """Its predictions on the link scale."""
-        eta = self.model.predict(rows.base, rows.membership)
-        for made in self.rounds:
-            eta = made.apply(eta, rows.membership)
-        return eta
+        out = np.empty(len(rows))
+        for part in pieces(len(rows)):
+            members = DenseMembers(rows.membership, part.start, part.stop)
+            out[part] = eta_of(Arrays(), self.model, self.rounds, rows.base[part], members)
+        return out
 
 
 def gains(base: Array, test: LinkRows, candidates: list[Candidate], loss: Matching) -> dict[str, Array]:

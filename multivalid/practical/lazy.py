@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,15 +23,11 @@ from multivalid.groups.engine import balanced
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame
 from multivalid.practical import fit as practical
-from multivalid.practical.formula import eta, summed_shifts
-from multivalid.practical.link import SNAP
 from multivalid.practical.predictor import LinkPredictor
-from multivalid.practical.shifts import ShiftRound
 from multivalid.properties import Property
 from multivalid.properties.ops import expressions
 
 SAMPLE = 1_000_000  # rows that come to the driver; all of them where there are no more
-_ETA, _BASE, _PULL = "__mv_eta", "__mv_base", "__mv_pull"
 
 
 def fit_lazy(
@@ -78,23 +75,37 @@ def predicting_link(frame: Frame, groups: FittedGroups, predictor: LinkPredictor
             'itself (a DuckDB relation, Spark), polars, or mode="theorem".'
         )
     names = [name for name in frame.collect_schema().names() if name != output]
-    flags = groups.expressions(frame.collect_schema())
-    ops = expressions()
-    staged = frame.with_columns(predictor.link.onto(ops, nw.col(PREDICTION)).alias(_BASE))
-    staged = staged.with_columns(summed_shifts(ops, predictor.model, nw.col(_BASE), flags[1:]).alias(_PULL))
-    staged = staged.with_columns(eta(ops, predictor.model, nw.col(_BASE), nw.col(_PULL), flags[1:]).alias(_ETA))
-    for made in predictor.rounds:
-        staged = staged.with_columns(shifted(made, nw.col(_ETA), flags).alias(_ETA))
-    return staged.select(*names, predictor.link.back(ops, nw.col(_ETA), SNAP).alias(output))
+    by = Expressions(frame)
+    made = predictor.predicted(by, nw.col(PREDICTION), ExpressionMembers(groups.expressions(frame.collect_schema())))
+    return by.frame.select(*names, made.alias(output))
 
 
-def shifted(made: ShiftRound, eta: Any, flags: list[Any]) -> Any:
-    """`ShiftRound.apply` as an expression."""
-    level = place(eta, made.edges)
-    terms = [eta]
-    for group in sorted({group for group, _, _ in made.shifts}):
-        table = np.zeros(made.edges.size + 1)
-        for g, at, amount in made.shifts:
-            table[at] += amount if g == group else 0.0
-        terms.append(expressions().where(flags[group], look_up(level, table.tolist()), 0.0))
-    return balanced(terms, operator.add)
+class Expressions:
+    """Rows of an engine: results that are kept become columns of the frame."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame, self.ops = frame, expressions()
+
+    def place(self, value: Any, edges: Sequence[float], *, inclusive: bool = False) -> Any:
+        return place(value, np.nextafter(edges, -np.inf) if inclusive else np.asarray(edges))
+
+    def look_up(self, place: Any, values: Sequence[float]) -> Any:
+        return look_up(place, values)
+
+    def keep(self, name: str, value: Any) -> Any:
+        self.frame = self.frame.with_columns(value.alias(f"__mv_{name}"))
+        return nw.col(f"__mv_{name}")
+
+
+class ExpressionMembers:
+    """Groups as conditions on the columns of a frame."""
+
+    def __init__(self, flags: list[Any]) -> None:
+        self.flags = flags
+
+    def total(self, values: Sequence[float]) -> Any:
+        shifts = [expressions().where(flag, float(value), 0.0) for flag, value in zip(self.flags[1:], values, strict=True)]
+        return balanced(shifts, operator.add) if shifts else expressions().filled(0.0, None)
+
+    def holds(self, group: int) -> Any:
+        return self.flags[group]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.errors import ModelFileError
-from multivalid.groups.membership import Membership
-from multivalid.practical.data import CHUNK, block
+from multivalid.practical.evaluate import Evaluator, Members
 from multivalid.properties.base import Array
 from multivalid.storage import is_number
 
@@ -138,13 +138,31 @@ class Model:
             features[bend:shift] *= slope
         return features
 
-    def predict(self, base: Array, membership: Membership) -> Array:
-        """η of every row: one pass over packed bits and one small matrix product per chunk."""
-        eta, buffer = np.empty(base.size), None
-        for start in range(0, base.size, CHUNK):
-            part = slice(start, min(start + CHUNK, base.size))
-            eta[part], _, buffer = self.evaluate(base[part], block(membership, part), buffer)
+    def start(self, by: Evaluator, base: Any, members: Members) -> Any:
+        """η of rows of any kind: the formula at the top of this file, term by term."""
+        ops, at = by.ops, self._plain
+        index = by.keep("pull", members.total(at.shifts))
+        standard = by.keep("standard", ops.maximum(ops.minimum((base - self.center) / self.scale, FARTHEST), -FARTHEST))
+        along = [standard, *(ops.maximum(standard - knot, 0.0) for knot in at.knots)]
+        pulls = [index, *(ops.maximum(index - knot, 0.0) for knot in at.bend_knots)]
+        eta = base + at.curve[0] + index
+        for part, amount in zip(along + pulls[1:], at.curve[1:] + at.bends, strict=True):
+            eta = eta + part * amount
+        if at.twists:
+            for (pull, part), amount in zip(itertools.product(pulls, along), at.twists, strict=True):
+                eta = eta + pull * part * amount
+        for (i, j), amount in zip(at.pairs, at.products, strict=True):
+            if j == len(at.shifts):
+                eta = eta + ops.where(members.holds(i + 1), standard * amount, 0.0)
+            else:
+                eta = eta + ops.where(members.holds(i + 1) & members.holds(j + 1), amount, 0.0)
         return eta
+
+    @cached_property
+    def _plain(self) -> _Plain:
+        """The coefficients as plain numbers, which a single row is calculated with."""
+        vectors = {name: tuple(getattr(self, name).tolist()) for name in _VECTORS}
+        return _Plain(pairs=tuple(zip(*self.pairs.tolist(), strict=True)), **vectors)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -169,6 +187,19 @@ class Model:
         if not sizes or scale <= 0:
             raise ModelFileError("model: the numbers of coefficients, knots, groups and products do not fit together.")
         return cls(float(center), float(scale), pairs=pairs, **vectors)
+
+
+class _Plain(NamedTuple):
+    """Coefficients as tuples of plain floats."""
+
+    knots: tuple[float, ...]
+    curve: tuple[float, ...]
+    shifts: tuple[float, ...]
+    bend_knots: tuple[float, ...]
+    bends: tuple[float, ...]
+    products: tuple[float, ...]
+    twists: tuple[float, ...]
+    pairs: tuple[tuple[int, int], ...]
 
 
 _VECTORS = ("knots", "curve", "shifts", "bend_knots", "bends", "products", "twists")

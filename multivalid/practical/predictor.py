@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,8 @@ from multivalid.batch.predictor import grid_from_json
 from multivalid.errors import ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
-from multivalid.practical.link import Link
+from multivalid.practical.evaluate import Arrays, DenseMembers, Evaluator, Members, pieces
+from multivalid.practical.link import SNAP, Link
 from multivalid.practical.model import Model
 from multivalid.practical.shifts import Shift, ShiftRound, flat
 from multivalid.properties.base import Array
@@ -37,14 +39,19 @@ class LinkPredictor:
         """The shifts after the start."""
         return flat(self.rounds)
 
-    def predict(self, predictions: Array, membership: Membership) -> Array:
-        """Calibrated predictions."""
+    def predicted(self, by: Evaluator, prediction: Any, members: Members) -> Any:
+        """Calibrated predictions of rows of any kind."""
         if self.model is None:
-            return np.array(predictions)
-        eta = self.model.predict(self.link.forward(predictions), membership)
-        for made in self.rounds:
-            eta = made.apply(eta, membership)
-        return self.link.final(eta)
+            return prediction
+        base = by.keep("base", self.link.onto(by.ops, prediction))
+        return self.link.back(by.ops, eta_of(by, self.model, self.rounds, base, members), SNAP)
+
+    def predict(self, predictions: Array, membership: Membership) -> Array:
+        """Calibrated predictions of rows in memory."""
+        out = np.array(predictions)
+        for rows in pieces(out.size) if self.model is not None else ():
+            out[rows] = self.predicted(Arrays(), predictions[rows], DenseMembers(membership, rows.start, rows.stop))
+        return out
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -64,3 +71,11 @@ class LinkPredictor:
         model = None if data["model"] is None else Model.from_json(data["model"], groups - 1)
         rounds = [ShiftRound.from_json(made, groups) for made in data["rounds"]]
         return cls(grid_from_json(data["grid"]), Link.from_json(data["link"]), model, rounds)
+
+
+def eta_of(by: Evaluator, model: Model, rounds: Sequence[ShiftRound], base: Any, members: Members) -> Any:
+    """Predictions on the link scale: the start, then the rounds of shifts."""
+    eta = by.keep("eta", model.start(by, base, members))
+    for made in rounds:
+        eta = by.keep("eta", made.shifted(by, eta, members))
+    return eta

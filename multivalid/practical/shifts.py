@@ -8,6 +8,7 @@ of the new predictions, because a shift can carry rows over a level's edge.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from multivalid.errors import ModelFileError
 from multivalid.groups.membership import Membership
 from multivalid.practical.data import LinkRows, Matching, Outcomes
+from multivalid.practical.evaluate import Arrays, DenseMembers, Evaluator, Members, pieces
 from multivalid.practical.start import PRIOR_ROWS, chance_limit
 from multivalid.properties.base import Array
 from multivalid.storage import is_number
@@ -40,17 +42,31 @@ class ShiftRound:
     edges: Array
     shifts: list[tuple[int, int, float]]
 
+    def shifted(self, by: Evaluator, eta: Any, members: Members) -> Any:
+        """η after the shifts of rows of any kind; they add up, so their order does not matter."""
+        level = by.keep("level", by.place(eta, self._plain_edges))
+        for group, table in self._tables:
+            eta = eta + by.ops.where(members.holds(group), by.look_up(level, table), 0.0)
+        return eta
+
     def apply(self, eta: Array, membership: Membership) -> Array:
-        """η after the shifts; they add up, so their order does not matter."""
-        level = np.searchsorted(self.edges, eta, side="left")
-        out = eta.copy()
-        for group in sorted({group for group, _, _ in self.shifts}):
-            table = np.zeros(self.edges.size + 1)
-            for g, at, amount in self.shifts:
-                if g == group:
-                    table[at] += amount
-            out += np.where(membership.mask(group), table[level], 0.0)
+        """The same for arrays."""
+        out = np.empty_like(eta)
+        for rows in pieces(eta.size):
+            out[rows] = self.shifted(Arrays(), eta[rows], DenseMembers(membership, rows.start, rows.stop))
         return out
+
+    @cached_property
+    def _plain_edges(self) -> list[float]:
+        return [float(edge) for edge in self.edges]
+
+    @cached_property
+    def _tables(self) -> list[tuple[int, list[float]]]:
+        """Per group, its shift at every level."""
+        tables: dict[int, list[float]] = {}
+        for group, level, amount in sorted(self.shifts):
+            tables.setdefault(group, [0.0] * (self.edges.size + 1))[level] += amount
+        return list(tables.items())
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

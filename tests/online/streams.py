@@ -22,7 +22,7 @@ def labels(kind: str, x: np.ndarray, t: int, rounds: int, learner: OnlineMultica
     else:
         # Push against whatever the learner's own sums say of the groups of this round.
         active = np.append(0, 1 + np.flatnonzero(x))
-        start = 0.0 if learner._transcript.r[:, active].sum() > 0 else 0.6
+        start = 0.0 if learner._engine.transcript.r[:, active].sum() > 0 else 0.6
     return float(start + 0.4 * rng.random())
 
 

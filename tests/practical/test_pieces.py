@@ -17,6 +17,7 @@ from multivalid.groups.membership import Membership
 from multivalid.practical import newton, start
 from multivalid.practical.accept import choose, t_statistic
 from multivalid.practical.data import LinkRows, Matching
+from multivalid.practical.evaluate import Arrays, DenseMembers
 from multivalid.practical.link import Link, LogOdds, choose_link
 from multivalid.practical.model import Model
 from multivalid.practical.shifts import ShiftRound
@@ -42,8 +43,11 @@ def rich_model(d: dict[str, np.ndarray]) -> Model:
 def test_the_model_is_the_formula() -> None:
     d = binary(2500)
     model, base = rich_model(d), LOGIT.forward(d["base"])
-    found = model.predict(base, Membership.from_dense(d["groups"]))
-    np.testing.assert_allclose(found, naive.eta(model, base, d["groups"]), atol=2e-5)
+    members = Membership.from_dense(d["groups"])
+    found = model.start(Arrays(), base, DenseMembers(members, 0, base.size))
+    np.testing.assert_allclose(found, naive.eta(model, base, d["groups"]), rtol=1e-12, atol=1e-12)
+    # What the fit works with is the same, in single precision.
+    np.testing.assert_allclose(model.evaluate(base, members.dense(0, base.size)[1:])[0], found, atol=2e-5)
 
 
 def test_the_features_are_derivatives() -> None:
@@ -211,9 +215,8 @@ def test_damaged_shifts_are_refused(data: object) -> None:
 
 def test_far_away_predictions_stay_finite() -> None:
     model = replace(Model.new(np.zeros(10), 1), scale=1e-9)
-    assert np.isfinite(
-        model.moved(np.ones(model.vector.size)).predict(np.array([1e9, -1e9]), Membership.from_dense(np.ones((2, 1), bool)))
-    ).all()
+    members = DenseMembers(Membership.from_dense(np.ones((2, 1), bool)), 0, 2)
+    assert np.isfinite(model.moved(np.ones(model.vector.size)).start(Arrays(), np.array([1e9, -1e9]), members)).all()
 
 
 def odds(

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from multivalid import validate
 from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
-from multivalid.online.game import LabelCells
-from multivalid.online.members import Members, from_json, members
+from multivalid.online import checks
+from multivalid.online.classic.game import LabelCells
+from multivalid.online.members import Members, from_json
 from multivalid.properties.base import Facts, Property
 from multivalid.properties.parse import parse, spec_of
 
 Array = NDArray[np.float64]
 
-ALGORITHMS = ("B", "A", "paper")
 RULES = ("crossing", "lp", "lp-any")
 DEFAULT_LEVELS = 16  # measured on streams of a few thousand rounds with 20 groups: finer levels cost more noise than they save
 
@@ -99,8 +99,8 @@ class Setup:
     def from_json(cls, data: dict[str, Any]) -> Setup:
         """The setup that `to_json` described."""
         try:
-            return make_setup(
-                data["property"],
+            return make_classic_setup(
+                parse(data["property"]),
                 from_json(data["groups"]),
                 grid=Grid.from_json(data["grid"]),
                 algorithm=data["algorithm"],
@@ -115,13 +115,13 @@ class Setup:
             raise ModelFileError(f"the settings of the saved learner are damaged: {error!r}.") from None
 
 
-def make_setup(
-    prop: Property | str,
-    groups: Any,
+def make_classic_setup(
+    prop: Property,
+    who: Members,
     *,
+    algorithm: str,
     m: int | None = None,
     grid: Grid | None = None,
-    algorithm: str = "B",
     rule: str | None = None,
     labels: tuple[float, float] = (0.0, 1.0),
     lipschitz: float | None = None,
@@ -130,13 +130,10 @@ def make_setup(
     jitter: float = 0.0,
 ) -> Setup:
     """Check every setting and fill in those left to the library."""
-    prop, who = parse(prop), members(groups)
-    if algorithm not in ALGORITHMS:
-        raise InputError(f"algorithm must be one of {', '.join(map(repr, ALGORITHMS))}, got {algorithm!r}.")
     rule = ("lp-any" if algorithm == "paper" else "crossing") if rule is None else rule
     if rule not in RULES or (algorithm == "paper" and rule == "crossing"):
         raise InputError(f"rule must be one of {', '.join(map(repr, RULES))} ('crossing' not for algorithm='paper'), got {rule!r}.")
-    lo, hi = _interval(labels)
+    lo, hi = checks.interval(labels)
     prop.check_labels(np.array([lo, hi]), "labels")
     jitter = validate.real(jitter, "jitter")
     if jitter < 0:
@@ -160,17 +157,6 @@ def make_setup(
     else:
         grid = Grid(grid.points, lo=facts.range.lo, hi=facts.range.hi)
     return Setup(prop, who, grid, algorithm, rule, (lo, hi), slope, horizon, delta, jitter)
-
-
-def _interval(labels: Any) -> tuple[float, float]:
-    try:
-        lo, hi = labels
-    except (TypeError, ValueError):
-        raise InputError(f"labels must be a pair (lo, hi), got {labels!r}.") from None
-    lo, hi = validate.real(lo, "labels[0]"), validate.real(hi, "labels[1]")
-    if not lo < hi:
-        raise InputError(f"labels must be a pair with lo < hi, got {labels!r}.")
-    return lo, hi
 
 
 def _slope(prop: Property, facts: Facts, given: float | None, jitter: float, rule: str) -> float:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multivalid.errors import InputError, NotFittedError
-from multivalid.online.game import CrossingRule, solve_game
+from multivalid.online.classic.game import CrossingRule, solve_game
 from multivalid.online.minimax import Minimax
 
 numbers = st.floats(-1e3, 1e3, allow_nan=False)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.online.transcript import Transcript
+from multivalid.online.classic.transcript import Transcript
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -7,11 +7,12 @@ import pytest
 
 from multivalid.online import OnlineMulticalibrator
 from multivalid.properties.parse import parse
+from tests.online.classic.make import classic
 from tests.reference.online_naive import Naive
 
 
 def twins(spec: str, algorithm: str, horizon: int | None, labels: tuple[float, float]) -> tuple[OnlineMulticalibrator, Naive]:
-    fast = OnlineMulticalibrator(spec, 3, m=6, algorithm=algorithm, horizon=horizon, labels=labels, seed=11)
+    fast = classic(spec, 3, m=6, algorithm=algorithm, horizon=horizon, labels=labels, seed=11)
     setup = fast.setup
     prop = parse(spec)
     slow = Naive(
@@ -41,7 +42,7 @@ def test_same_plays_and_error(spec: str, algorithm: str, horizon: int | None, wi
         fast.learn_one(x, y, weight)
         slow.learn(active, level, y, weight, guess)
         expected = [slow.coefficient(active, j) for j in range(6)]
-        np.testing.assert_allclose(fast._weights.coefficients(np.array(active))[0], expected, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(fast._transcript.squared(), [slow.k2(g) for g in range(4)], rtol=1e-12)
+        np.testing.assert_allclose(fast._engine.weights.coefficients(np.array(active))[0], expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(fast._engine.transcript.squared(), [slow.k2(g) for g in range(4)], rtol=1e-12)
     if algorithm == "B":
-        assert fast._weights.evidence == pytest.approx(slow.wealth(), rel=1e-12)
+        assert fast._engine.weights.evidence == pytest.approx(slow.wealth(), rel=1e-12)

@@ -11,14 +11,14 @@ import pytest
 
 import multivalid as mv
 from multivalid.errors import InputError, ModelFileError
-from multivalid.online import OnlineMulticalibrator, load
-from multivalid.online.play import Play
+from multivalid.online import load
+from multivalid.online.classic.play import Play
 from multivalid.online.state import from_json, to_json
 from multivalid.properties.base import Property
 from multivalid.properties.parse import register
 from multivalid.storage import write_json
-
-from .streams import run, same
+from tests.online.classic.make import classic
+from tests.online.streams import run, same
 
 
 @pytest.mark.parametrize("options", [{}, {"horizon": 500}, {"algorithm": "A"}, {"jitter": 0.05}, {"groups": 0}])
@@ -26,7 +26,7 @@ from .streams import run, same
 def test_identical_transcript_after_loading(tmp_path: Path, spec: str, options: dict[str, object]) -> None:
     options = {"groups": 7, **options}
     count = int(options["groups"])  # type: ignore[call-overload]
-    straight, broken = (OnlineMulticalibrator(spec, seed=9, **options) for _ in range(2))  # type: ignore[arg-type]
+    straight, broken = (classic(spec, seed=9, **options) for _ in range(2))  # type: ignore[arg-type]
     first = [p for _, p, _ in run(straight, "iid", 400, seed=1, groups=max(count, 1))] if count else None
     if count == 0:
         for learner in (straight, broken):
@@ -50,7 +50,7 @@ def test_identical_transcript_after_loading(tmp_path: Path, spec: str, options: 
 
 
 def test_open_tickets_are_kept(tmp_path: Path) -> None:
-    a = OnlineMulticalibrator("mean", 2, seed=1)
+    a = classic("mean", 2, seed=1)
     tickets = [a.ask([True, False]) for _ in range(3)]
     a.tell(tickets[1], 0.5)
     a.save(tmp_path / "s.json")
@@ -63,19 +63,19 @@ def test_open_tickets_are_kept(tmp_path: Path) -> None:
 
 def test_extreme_weights_survive_and_restore() -> None:
     # A wrong bound on the slope for ever: one label always, between two levels.
-    a = OnlineMulticalibrator("quantile:0.5", 1, m=4, lipschitz=1e-6, seed=1)
+    a = classic("quantile:0.5", 1, m=4, lipschitz=1e-6, seed=1)
     for _ in range(50):
         a.learn_one([True], 0.5)
-    t = a._transcript
+    t = a._engine.transcript
     for scale in (1e4, 1e6, 1e9):  # as after that many rounds
         t.n[:] = scale
         t.r[:] = np.array([[-0.4], [-0.3], [0.3], [0.4]]) * scale
-        a._weights.rebuild()
-        assert a._weights._extreme > 0
+        a._engine.weights.rebuild()
+        assert a._engine.weights._extreme > 0
         for _ in range(5):
             assert a.predict_one([True]) in (1 / 3, 2 / 3)
             a.learn_one([True], 0.5)
-            c, log_scale = a._weights.coefficients(np.array([0, 1]))
+            c, log_scale = a._engine.weights.coefficients(np.array([0, 1]))
             assert np.isfinite(c).all()
             assert np.isfinite(log_scale).all()
             assert (np.sign(c) == [-1, -1, 1, 1]).all()
@@ -90,43 +90,43 @@ def test_extreme_weights_survive_and_restore() -> None:
 
 
 def test_in_and_out_of_extreme_weights() -> None:
-    a = OnlineMulticalibrator("quantile:0.5", 1, m=2, lipschitz=1e-6, seed=1)
-    t = a._transcript
+    a = classic("quantile:0.5", 1, m=2, lipschitz=1e-6, seed=1)
+    t = a._engine.transcript
     t.n[:], t.r[:] = 1e4, np.array([[-400.0], [420.0]])
     t.n[0, 0] = t.n[0, 1] = 2000.0
     t.r[0] = -530.0  # just below the limit: a few outcomes on either side cross it
     t.rounds = 12_000
-    a._weights.rebuild()
+    a._engine.weights.rebuild()
     seen = []
     for i in range(400):
-        seen.append(a._weights._extreme > 0)
+        seen.append(a._engine.weights._extreme > 0)
         b = from_json(json.loads(json.dumps(to_json(a))))
         for learner in (a, b):  # the level that owes so much would not be drawn: played by hand
-            learner._apply(Play(np.array([0, 1]), 0, None, t.rounds), 0.9 if (i // 100) % 2 == 0 else 0.0, 1.0)
+            learner._engine.settle(Play(np.array([0, 1]), 0, None, t.rounds, 0.0), 0.9 if (i // 100) % 2 == 0 else 0.0, 1.0)
         assert a.predict_one([True]) == b.predict_one([True])
         assert same(a, b)
-        assert (a._weights._plain == b._weights._plain).all()
+        assert (a._engine.weights._plain == b._engine.weights._plain).all()
     assert seen[0] is False
     assert sum(x != y for x, y in itertools.pairwise(seen)) >= 2
 
 
 def test_very_long_calm_streams_keep_their_signs() -> None:
-    a = OnlineMulticalibrator("mean", 1, m=4, seed=1)
-    a._transcript.n[:] = 1e12
-    a._transcript.r[:] = np.array([[-3e9], [-2e9], [2e9], [1e9]])
-    a._transcript.rounds = 4 * 10**12
-    a._weights.rebuild()
-    c, _ = a._weights.coefficients(np.array([0, 1]))
+    a = classic("mean", 1, m=4, seed=1)
+    a._engine.transcript.n[:] = 1e12
+    a._engine.transcript.r[:] = np.array([[-3e9], [-2e9], [2e9], [1e9]])
+    a._engine.transcript.rounds = 4 * 10**12
+    a._engine.weights.rebuild()
+    c, _ = a._engine.weights.coefficients(np.array([0, 1]))
     assert (np.sign(c) == [-1, -1, 1, 1]).all()
     a.learn_one([True], 0.4)
     assert np.isfinite(a.error())
 
 
 def test_rebuild_is_exact() -> None:
-    learner = OnlineMulticalibrator("expectile:0.7", 7, m=11, seed=2)
+    learner = classic("expectile:0.7", 7, m=11, seed=2)
     for _ in run(learner, "drifting", 700, seed=5):
         pass
-    experts = learner._weights
+    experts = learner._engine.weights
     plain, masses = experts._plain.copy(), experts._masses.copy()
     experts.rebuild()
     assert (experts._plain == plain).all()
@@ -135,7 +135,7 @@ def test_rebuild_is_exact() -> None:
 
 def test_bad_files(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
-    learner = OnlineMulticalibrator("mean", 1, seed=1)
+    learner = classic("mean", 1, seed=1)
     learner.learn_one([True], 0.5)
     learner.ask([True])
     good = to_json(learner)
@@ -145,8 +145,8 @@ def test_bad_files(tmp_path: Path) -> None:
         ({**good, "version": 99}, "version"),
         ({**good, "setup": {}}, "damaged"),
         ({**good, "seed": -1}, "damaged"),
-        ({**good, "state": {**state, "cells": [10**6]}}, "damaged"),
-        ({**good, "state": {**state, "r": [1e999] * 2}}, "damaged"),
+        ({**good, "state": {**state, "engine": {**state["engine"], "cells": [10**6]}}}, "damaged"),
+        ({**good, "state": {**state, "engine": {**state["engine"], "r": [1e999] * 2}}}, "damaged"),
         ({**good, "state": {**state, "open": {"0": [[7], 0, None, 0]}}}, "damaged"),
     ]
     for content, message in damages:
@@ -169,7 +169,7 @@ def test_bad_files(tmp_path: Path) -> None:
 
 
 def test_the_one_load_reads_every_kind(tmp_path: Path) -> None:
-    learner = OnlineMulticalibrator("mean", 1, seed=1)
+    learner = classic("mean", 1, seed=1)
     learner.learn_one([True], 0.5)
     learner.save(tmp_path / "s.json")
     assert same(mv.load(tmp_path / "s.json"), learner)
@@ -184,7 +184,7 @@ def test_the_one_load_reads_every_kind(tmp_path: Path) -> None:
 
 def test_user_properties_need_a_name(tmp_path: Path) -> None:
     prop = Property.from_identification(lambda g, y: (y <= g) - 0.25)
-    learner = OnlineMulticalibrator(prop, 1, seed=1)
+    learner = classic(prop, 1, seed=1)
     learner.learn_one([True], 0.5)
     with pytest.raises(InputError, match="register"):
         learner.save(tmp_path / "s.json")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multivalid.online import OnlineMulticalibrator
-from multivalid.online.transcript import Transcript
-
-from .streams import KINDS, PROPERTIES, run
+from multivalid.online.classic.transcript import Transcript
+from tests.online.classic.make import classic
+from tests.online.streams import KINDS, PROPERTIES, run
 
 
 def test_increments_sum_to_the_error() -> None:
@@ -23,7 +22,7 @@ def test_increments_sum_to_the_error() -> None:
 
 
 def test_the_error_is_that_of_the_history() -> None:
-    learner = OnlineMulticalibrator("quantile:0.8", 7, m=9, seed=3)
+    learner = classic("quantile:0.8", 7, m=9, seed=3)
     seen = list(run(learner, "drifting", 800, seed=4))
     worst = 0.0
     for g in range(8):
@@ -41,7 +40,7 @@ def test_the_error_is_that_of_the_history() -> None:
 def test_promise(algorithm: str, spec: str, kind: str) -> None:
     # Fewer and shorter runs than benchmarks/online_bounds.py, which does 20 seeds of 8,000 rounds.
     for seed in (0, 1):
-        learner = OnlineMulticalibrator(spec, 7, m=12, algorithm=algorithm, lipschitz=PROPERTIES[spec], seed=seed)
+        learner = classic(spec, 7, m=12, algorithm=algorithm, lipschitz=PROPERTIES[spec], seed=seed)
         for t, _ in enumerate(run(learner, kind, 1500, seed=100 + seed)):
             if t % 100 == 0:
                 assert (learner.table()["error"] <= learner.table()["bound"]).all()
@@ -55,7 +54,7 @@ def test_growth_is_a_third_root(spec: str, slope: float, kind: str) -> None:
     for rounds in (1000, 4000):
         # The levels that the bound of B asks for, up to a constant: with fewer, the rise of V between levels shows.
         m = round(slope ** (2 / 3) * rounds ** (1 / 3))
-        learner = OnlineMulticalibrator(spec, 7, m=m, lipschitz=slope, seed=1)
+        learner = classic(spec, 7, m=m, lipschitz=slope, seed=1)
         for _ in run(learner, kind, rounds, seed=2):
             pass
         assert learner.error() * rounds <= 2 * rounds ** (1 / 3)
@@ -65,23 +64,23 @@ def test_evidence_is_no_more_than_one_on_average() -> None:
     # E[W] ≤ 1 at every time; the mean of 20 runs is well below the 1/δ of an alarm.
     last = []
     for seed in range(20):
-        learner = OnlineMulticalibrator("quantile:0.5", 7, m=8, lipschitz=2.5, seed=seed)
+        learner = classic("quantile:0.5", 7, m=8, lipschitz=2.5, seed=seed)
         for _ in run(learner, "adaptive", 300, seed=seed):
             pass
-        last.append(learner._weights.evidence)
+        last.append(learner._engine.weights.evidence)
     assert np.mean(last) <= 1.0 + 3 * np.std(last) / np.sqrt(20)
 
 
 @pytest.mark.parametrize("spec", ["entropic:1.5", "huber:0.3", "lp_quantile:2:0.7", "moment:2", "event:0.2:0.6"])
 def test_other_properties(spec: str) -> None:
-    learner = OnlineMulticalibrator(spec, 7, m=10, seed=2)
+    learner = classic(spec, 7, m=10, seed=2)
     for _ in run(learner, "adaptive", 1000, seed=3):
         pass
     assert learner.error() <= learner.bound()
 
 
 def test_paper_form_plays_and_measures() -> None:
-    learner = OnlineMulticalibrator("mean", 2, m=6, algorithm="paper", seed=1)
+    learner = classic("mean", 2, m=6, algorithm="paper", seed=1)
     for _ in run(learner, "iid", 150, seed=3, groups=2):
         pass
     assert learner.rounds == 150
@@ -91,7 +90,7 @@ def test_paper_form_plays_and_measures() -> None:
 @pytest.mark.parametrize(("algorithm", "rule"), [("B", "lp"), ("B", "lp-any"), ("A", "lp")])
 @pytest.mark.parametrize("spec", ["mean", "quantile:0.7"])
 def test_exact_game_keeps_the_promise(spec: str, algorithm: str, rule: str) -> None:
-    learner = OnlineMulticalibrator(spec, 2, m=8, algorithm=algorithm, rule=rule, lipschitz=2.5, seed=1)
+    learner = classic(spec, 2, m=8, algorithm=algorithm, rule=rule, lipschitz=2.5, seed=1)
     for _ in run(learner, "iid", 200, seed=3, groups=2):
         pass
     assert learner.error() <= learner.bound()
@@ -100,7 +99,7 @@ def test_exact_game_keeps_the_promise(spec: str, algorithm: str, rule: str) -> N
 
 
 def test_late_outcomes() -> None:
-    learner = OnlineMulticalibrator("mean", 3, m=8, algorithm="A", seed=1)
+    learner = classic("mean", 3, m=8, algorithm="A", seed=1)
     rng, waiting = np.random.default_rng(1), []
     for _ in range(600):
         x = rng.random(3) < 0.5
@@ -108,19 +107,19 @@ def test_late_outcomes() -> None:
         if len(waiting) > 5:
             ticket, y = waiting.pop(int(rng.integers(6)))
             learner.tell(ticket, y)
-    assert learner._late > 3
+    assert learner._engine.late > 3
     assert learner.error() <= learner.bound() < np.inf
-    assert OnlineMulticalibrator("mean", 3).bound() < np.inf
+    assert classic("mean", 3).bound() < np.inf
 
 
 def test_error_of_a_union_is_at_most_the_sum() -> None:
     """The reason why D + 1 learners used in turn keep B's promise when outcomes come up to D rounds late."""
-    learners = [OnlineMulticalibrator("mean", 3, m=8, seed=s) for s in range(3)]
+    learners = [classic("mean", 3, m=8, seed=s) for s in range(3)]
     rng = np.random.default_rng(1)
     for t in range(900):
         x = rng.random(3) < 0.5
         learners[t % 3].learn_one(x, float(rng.random()))
-    n = sum(a._transcript.n for a in learners)
-    r = sum(a._transcript.r for a in learners)
+    n = sum(a._engine.transcript.n for a in learners)
+    r = sum(a._engine.transcript.r for a in learners)
     union = (r**2 / np.where(n > 0, n, 1)).sum(axis=0)
-    assert (union <= sum(a._transcript.squared() for a in learners) + 1e-9).all()
+    assert (union <= sum(a._engine.transcript.squared() for a in learners) + 1e-9).all()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from multivalid.online import OnlineMulticalibrator
-from multivalid.online.guide import Guide
+from multivalid.online.classic.guide import Guide
+from tests.online.classic.make import classic
 
 
 def atoms(learner: OnlineMulticalibrator, rounds: int, seed: int = 0) -> None:
@@ -17,7 +18,7 @@ def atoms(learner: OnlineMulticalibrator, rounds: int, seed: int = 0) -> None:
 
 
 def test_atoms_raise_the_alarm_and_jitter_stops_it() -> None:
-    learner = OnlineMulticalibrator("quantile:0.6", 2, m=100, seed=1)
+    learner = classic("quantile:0.6", 2, m=100, seed=1)
     atoms(learner, 3000)
     assert learner.alarm.raised
     assert learner.alarm.round is not None
@@ -25,7 +26,7 @@ def test_atoms_raise_the_alarm_and_jitter_stops_it() -> None:
     assert "jitter" in learner.alarm.advice
     assert "ALARM" in learner.summary()
 
-    jittered = OnlineMulticalibrator("quantile:0.6", 2, m=100, jitter=0.05, seed=1)
+    jittered = classic("quantile:0.6", 2, m=100, jitter=0.05, seed=1)
     assert jittered.setup.lipschitz == 1 / 0.05
     assert jittered.grid.hi == 1.05
     atoms(jittered, 3000)
@@ -34,11 +35,11 @@ def test_atoms_raise_the_alarm_and_jitter_stops_it() -> None:
 
 
 def test_the_alarm_is_raised_at_the_first_look_with_evidence_of_one_in_delta() -> None:
-    learner = OnlineMulticalibrator("quantile:0.6", 2, m=100, delta=0.05, seed=1)
+    learner = classic("quantile:0.6", 2, m=100, delta=0.05, seed=1)
     looks = []  # evidence is looked at every 16 rounds
     while not learner.alarm.raised:
         atoms(learner, 16, seed=learner.rounds)
-        looks.append(learner._weights.evidence)
+        looks.append(learner._engine.weights.evidence)
     assert learner.alarm.round == learner.rounds == 16 * len(looks)
     assert looks[-1] >= 20 > max(looks[:-1])
     assert max(looks[:-1]) > 10  # a limit of half as much would have been crossed before
@@ -58,7 +59,7 @@ def test_silent_when_the_assumption_holds() -> None:
     rng = np.random.default_rng(3)
     raised = 0
     for seed in range(10):
-        learner = OnlineMulticalibrator("quantile:0.6", 2, m=50, lipschitz=1.0, seed=seed)
+        learner = classic("quantile:0.6", 2, m=50, lipschitz=1.0, seed=seed)
         for _ in range(500):
             learner.learn_one(rng.random(2) < 0.5, float(rng.random()))
         raised += bool(learner.alarm)
@@ -66,7 +67,7 @@ def test_silent_when_the_assumption_holds() -> None:
 
 
 def test_other_algorithms_have_no_monitor() -> None:
-    learner = OnlineMulticalibrator("mean", 1, algorithm="A", seed=1)
+    learner = classic("mean", 1, algorithm="A", seed=1)
     learner.learn_one([True], 0.5)
     assert not learner.alarm
     assert not learner.alarm.valid
@@ -74,10 +75,10 @@ def test_other_algorithms_have_no_monitor() -> None:
 
 
 def test_quantile_grids_hold_the_edges_and_units_are_kept() -> None:
-    learner = OnlineMulticalibrator("quantile:0.9", 1, labels=(-40.0, 60.0), seed=1)
+    learner = classic("quantile:0.9", 1, labels=(-40.0, 60.0), seed=1)
     assert learner.grid.points[[0, -1]].tolist() == [-40.0, 60.0]
     rng = np.random.default_rng(0)
-    small = OnlineMulticalibrator("quantile:0.9", 1, seed=1)
+    small = classic("quantile:0.9", 1, seed=1)
     for _ in range(400):
         x, y = rng.random(1) < 0.5, float(rng.random())
         assert abs(learner.predict_one(x) - (100 * small.predict_one(x) - 40)) < 1e-9
@@ -87,5 +88,5 @@ def test_quantile_grids_hold_the_edges_and_units_are_kept() -> None:
 
 
 def test_horizon_chooses_the_levels() -> None:
-    few, many = (len(OnlineMulticalibrator("mean", 5, horizon=t).grid) for t in (1000, 10**6))
+    few, many = (len(classic("mean", 5, horizon=t).grid) for t in (1000, 10**6))
     assert few < many

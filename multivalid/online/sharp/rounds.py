@@ -1,0 +1,114 @@
+"""One round as two calls, `choose` and `settle`: compiled (`kernels/sharp.c`) where there is a library, else in NumPy.
+
+Both work on the same tables in place and give the same numbers up to rounding.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Protocol
+
+import numpy as np
+
+from multivalid.kernels import library
+from multivalid.online.sharp.bets import ACTUAL, settle_bets
+from multivalid.online.sharp.edges import keep_guide
+from multivalid.online.sharp.guide import guess, teach
+from multivalid.online.sharp.play import GUIDE, Array, Index
+from multivalid.online.sharp.tables import KIND, NAMES, Tables
+from multivalid.online.sharp.walk import walk
+
+VALUES = ACTUAL + 1
+
+
+class Rounds(Protocol):
+    """What the engine asks of either."""
+
+    def choose(self, active: Index, base: float, play: Array) -> None:
+        """Fill in a play from the present state, which does not change; a base of NaN is none."""
+
+    def choose_many(self, active: Index, starts: Index, base: Array, plays: Array) -> None:
+        """The same for many rows; row t has the groups active[starts[t]:starts[t + 1]]."""
+
+    def settle(self, active: Index, play: Array, values: Array, truth: float, weight: float) -> None:
+        """Learn from an outcome: V at the points of the play, and the position of the label."""
+
+    def replay(self, active: Index, starts: Index, base: Array, labels: Array, weights: Array, play: Array) -> Array | None:
+        """Predict and learn row after row; None where that needs Python for V."""
+
+
+class NumpyRounds:
+    """The twin that needs no compiler, and the oracle of the compiled one."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+
+    def choose(self, active: Index, base: float, play: Array) -> None:
+        guess(self.tables, active, base, play)
+        walk(self.tables, active, play)
+
+    def choose_many(self, active: Index, starts: Index, base: Array, plays: Array) -> None:
+        for t, play in enumerate(plays):
+            self.choose(active[starts[t] : starts[t + 1]], float(base[t]), play)
+
+    def settle(self, active: Index, play: Array, values: Array, truth: float, weight: float) -> None:
+        settle_bets(self.tables, active, play, values, weight)
+        keep_guide(self.tables, float(play[GUIDE]))
+        teach(self.tables, active, play, values, truth, weight)
+
+    def replay(self, active: Index, starts: Index, base: Array, labels: Array, weights: Array, play: Array) -> Array | None:
+        return None
+
+
+class _Tables(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("groups", "buckets", "rates")),
+        *((name, ctypes.c_void_p) for name in NAMES),
+    )
+
+
+P, I, D = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double  # noqa: E741 - C types by their first letters
+FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "choose": (P, P, I, D, P),
+    "choose_many": (P, P, P, I, P, P),
+    "settle": (P, P, I, P, P, D, D),
+    "replay": (P, P, P, I, P, P, P, P, P),
+}
+
+
+class CompiledRounds:
+    """Calls of `kernels/sharp.c`."""
+
+    def __init__(self, tables: Tables, functions: dict[str, Any]) -> None:
+        self.tables = tables  # keeps the memory that C sees alive
+        pointers = {name: getattr(tables, name).ctypes.data for name in NAMES}
+        self._struct = _Tables(groups=tables.groups, buckets=tables.buckets, rates=tables.rates, **pointers)
+        self._at = ctypes.addressof(self._struct)
+        self._choose, self._settle = functions["choose"], functions["settle"]
+        self._choose_many, self._replay = functions["choose_many"], functions["replay"]
+
+    def choose(self, active: Index, base: float, play: Array) -> None:
+        self._choose(self._at, active.ctypes.data, active.size, base, play.ctypes.data)
+
+    def choose_many(self, active: Index, starts: Index, base: Array, plays: Array) -> None:
+        given = [np.ascontiguousarray(array) for array in (active, starts, base)]  # C knows no strides
+        who, where, numbers = (array.ctypes.data for array in given)
+        self._choose_many(self._at, who, where, len(plays), numbers, plays.ctypes.data)
+
+    def settle(self, active: Index, play: Array, values: Array, truth: float, weight: float) -> None:
+        self._settle(self._at, active.ctypes.data, active.size, play.ctypes.data, values.ctypes.data, truth, weight)
+
+    def replay(self, active: Index, starts: Index, base: Array, labels: Array, weights: Array, play: Array) -> Array | None:
+        if self.tables.setting[KIND] == 0:
+            return None
+        given = [np.ascontiguousarray(array) for array in (active, starts, base, labels, weights)]  # C knows no strides
+        out = np.empty(labels.size)
+        who, where, *numbers = (array.ctypes.data for array in (*given, play, out))
+        self._replay(self._at, who, where, labels.size, *numbers)
+        return out
+
+
+def rounds_on(tables: Tables) -> Rounds:
+    """The compiled rounds where there is a library, else the others; decided when a learner is made."""
+    found = {name: library.function(f"multivalid_sharp_{name}", types) for name, types in FUNCTIONS.items()}
+    return NumpyRounds(tables) if None in found.values() else CompiledRounds(tables, found)

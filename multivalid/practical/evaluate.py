@@ -1,0 +1,145 @@
+"""Ways to calculate what a practical model predicts: its formula is written once, in the classes of the model.
+
+Arrays in memory and a single row are here; the expressions of an engine and SQL have their own rooms. All work in float64, and the two here
+add in the same order, so that one row gives what a million give, to the last bit.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from multivalid.groups.membership import Membership
+from multivalid.properties.base import Array
+from multivalid.properties.ops import NUMPY, Ops
+
+CHUNK = 1 << 12  # rows at a time: every intermediate result stays in cache; a multiple of 8, so that bits are cut between bytes
+
+
+class Members(Protocol):
+    """Who is in which group, for rows of some kind."""
+
+    def total(self, values: Sequence[float]) -> Any:
+        """Σ of the values of the groups that each row is in; one value per group, everyone left out."""
+
+    def holds(self, group: int) -> Any:
+        """Whether each row is in a group; 0 is everyone."""
+
+
+class Evaluator(Protocol):
+    """The functions of formulas, tables of steps, and results that are worked out once."""
+
+    @property
+    def ops(self) -> Ops:
+        """Functions on this kind of number."""
+
+    def place(self, value: Any, edges: Sequence[float], *, inclusive: bool = False) -> Any:
+        """How many edges lie below the value, or at it where these count too."""
+
+    def look_up(self, place: Any, values: Sequence[float]) -> Any:
+        """values[place]."""
+
+    def keep(self, name: str, value: Any) -> Any:
+        """The value as something that may be used many times without being worked out again."""
+
+
+class Arrays:
+    """Rows in memory."""
+
+    ops = NUMPY
+
+    def place(self, value: Any, edges: Sequence[float], *, inclusive: bool = False) -> Any:
+        return np.searchsorted(edges, value, side="right" if inclusive else "left")
+
+    def look_up(self, place: Any, values: Sequence[float]) -> Any:
+        return np.asarray(values)[place]
+
+    def keep(self, name: str, value: Any) -> Any:
+        return value
+
+
+class PlainNumbers:
+    """The functions of formulas on plain floats; NumPy's own where its last bit is its own."""
+
+    maximum = staticmethod(lambda left, right: left if left > right else right)
+    minimum = staticmethod(lambda left, right: left if left < right else right)
+    absolute = staticmethod(abs)
+    power = NUMPY.power
+
+    @staticmethod
+    def where(condition: bool, yes: float, no: float) -> float:
+        return yes if condition else no
+
+    @staticmethod
+    def exp(value: float) -> float:
+        return float(np.exp(value))
+
+    @staticmethod
+    def log(value: float) -> float:
+        return float(np.log(value))
+
+    @staticmethod
+    def number(condition: bool) -> float:
+        return 1.0 if condition else 0.0
+
+    @staticmethod
+    def filled(value: float, like: float) -> float:
+        return value
+
+
+class OneRow:
+    """A single row, in plain Python: no array is made."""
+
+    ops: Ops = PlainNumbers()
+
+    def place(self, value: Any, edges: Sequence[float], *, inclusive: bool = False) -> Any:
+        return bisect_right(edges, value) if inclusive else bisect_left(edges, value)
+
+    def look_up(self, place: Any, values: Sequence[float]) -> Any:
+        return values[place]
+
+    def keep(self, name: str, value: Any) -> Any:
+        return value
+
+
+class RowMembers:
+    """The groups of a single row, as their numbers in order."""
+
+    def __init__(self, groups: Sequence[int]) -> None:
+        self._groups = groups
+
+    def total(self, values: Sequence[float]) -> float:
+        out = 0.0
+        for group in self._groups:
+            out += values[group - 1]
+        return out
+
+    def holds(self, group: int) -> bool:
+        return group == 0 or group in self._groups
+
+
+class DenseMembers:
+    """Groups of consecutive rows, one line of zeros and ones per group."""
+
+    def __init__(self, membership: Membership, start: int, stop: int) -> None:
+        self._flags = membership.dense(start, stop)
+
+    def total(self, values: Sequence[float]) -> Array:
+        out = np.zeros(self._flags.shape[1])
+        part = np.empty_like(out)
+        for flags, value in zip(self._flags[1:], values, strict=True):
+            if value:
+                np.multiply(flags, value, out=part)
+                out += part
+        return out
+
+    def holds(self, group: int) -> Any:
+        return self._flags[group] == 1
+
+
+def pieces(rows: int) -> list[slice]:
+    """Consecutive rows that are evaluated together."""
+    return [slice(start, min(start + CHUNK, rows)) for start in range(0, rows, CHUNK)]

@@ -1,0 +1,44 @@
+"""A model's formula written out as the stages of a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from multivalid.sql.dialects import Chain, Dialect
+from multivalid.sql.expressions import Sql, SqlOps
+from multivalid.sql.members import Members, tree
+
+
+class SqlEvaluator:
+    """Rows of a table: results that are kept become columns of a stage of their own."""
+
+    def __init__(self, dialect: Dialect, chain: Chain) -> None:
+        self.dialect, self.chain, self.ops = dialect, chain, SqlOps(dialect)
+
+    def place(self, value: Sql, edges: Sequence[float], *, inclusive: bool = False) -> Sql:
+        written = [self.dialect.number(edge) for edge in edges]
+        return self._sql(tree(value.text, written, [str(k) for k in range(len(edges) + 1)], strict=not inclusive))
+
+    def look_up(self, place: Sql, values: Sequence[float]) -> Sql:
+        return self._sql(tree(place.text, [str(k) for k in range(len(values) - 1)], [self.dialect.number(v) for v in values]))
+
+    def keep(self, name: str, value: Sql) -> Sql:
+        self.chain.stages.append({f"mv_{name}": value.text})
+        return self._sql(f"mv_{name}")
+
+    def _sql(self, text: str) -> Sql:
+        return Sql(self.dialect, text)
+
+
+class SqlMembers:
+    """Groups as expressions of a formula."""
+
+    def __init__(self, members: Members) -> None:
+        self.members = members
+
+    def total(self, values: Sequence[float]) -> Any:
+        return Sql(self.members.dialect, self.members.total(values))
+
+    def holds(self, group: int) -> Any:
+        return Sql(self.members.dialect, self.members.holds(group))

@@ -1,0 +1,136 @@
+"""Groups in SQL: one small whole number per block of groups and row, and sums over groups by looking those numbers up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from multivalid.errors import InputError
+from multivalid.groups.blocks import Block, Holds, Intervals, Product, Values
+from multivalid.groups.evaluation import Span
+from multivalid.groups.family import FittedGroups
+from multivalid.groups.kinds import TEXT
+from multivalid.sql.conditions import ConditionWriter
+from multivalid.sql.dialects import Chain, Dialect
+
+FEW = 8  # values up to which a CASE is as fast as a join with a table of them
+
+
+def tree(value: str, edges: Sequence[str], leaves: Sequence[str], *, strict: bool = True) -> str:
+    """leaves[k], where k edges lie below the value (or at it, unless strict): nested comparisons, each row passing log₂ of them."""
+    if len(leaves) == 1:
+        return leaves[0]
+    middle = len(edges) // 2
+    low = tree(value, edges[:middle], leaves[: middle + 1], strict=strict)
+    high = tree(value, edges[middle + 1 :], leaves[middle + 1 :], strict=strict)
+    if low == high:
+        return low
+    return f"CASE WHEN {value} {'>' if strict else '>='} {edges[middle]} THEN {high} ELSE {low} END"
+
+
+@dataclass
+class Members:
+    """Who belongs to which group, as columns of the first stages of a chain.
+
+    Every part of a block has a column of codes, −1 for rows outside all its groups. `place` tells where each group is found: its
+    column and its code there.
+    """
+
+    groups: FittedGroups
+    dialect: Dialect
+    chain: Chain
+    codes: dict[Block, str] = field(default_factory=dict)
+    place: list[tuple[str, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._writer = ConditionWriter(self.dialect, lambda name: "src." + self.dialect.quote(name))
+        self.chain.stages += [{}, {}]
+        for one in self.groups.kept:
+            if isinstance(one.block, Span):
+                raise InputError("to_sql: groups given as boolean arrays have no columns; fit with predicates or column names.")
+            name = self._column(one.block)
+            self.place += [(name, code) for code in one.codes]
+        if not self.chain.stages[1]:
+            self.chain.stages.pop(1)
+
+    def total(self, values: Sequence[float]) -> str:
+        """Σ of the values of a row's groups (everyone left out)."""
+        number = self.dialect.number
+        by_column: dict[str, dict[int, float]] = {}
+        for (name, code), value in zip(self.place, values, strict=True):
+            if value:
+                by_column.setdefault(name, {})[code] = float(value)
+        terms = [self._look_up(name, table, number(0.0)) for name, table in by_column.items()]
+        return "(" + " + ".join(terms) + ")" if terms else number(0.0)
+
+    def holds(self, group: int) -> str:
+        """Whether a row is in this group (0 is everyone)."""
+        if group == 0:
+            return "TRUE"
+        name, code = self.place[group - 1]
+        return f"({name} = {code})"
+
+    def _look_up(self, name: str, table: dict[int, float], otherwise: str) -> str:
+        """The table at a code, `otherwise` where it has none."""
+        size = max(table) + 1
+        leaves = [otherwise, *(self.dialect.number(table[k]) if k in table else otherwise for k in range(size)), otherwise]
+        return tree(name, [str(k) for k in range(-1, size)], leaves)
+
+    def _column(self, block: Block) -> str:
+        if block in self.codes:
+            return self.codes[block]
+        if isinstance(block, Product):
+            stage, expression = 1, self._product(block)
+        else:
+            stage, expression = 0, self._part(block)
+        name = f"mv_c{len(self.codes)}"
+        self.codes[block] = name
+        self.chain.stages[stage][name] = expression
+        return name
+
+    def _part(self, block: Block) -> str:
+        if isinstance(block, Holds):
+            return f"CASE WHEN {self._writer.write(block.test)} THEN 0 ELSE -1 END"
+        column = "src." + self.dialect.quote(block.columns[0])
+        if isinstance(block, Intervals):
+            edges = [self.dialect.number(edge) for edge in block.inner]
+            value = self.dialect.as_double(column)
+            found = tree(value, edges, [str(k) for k in range(len(edges) + 1)], strict=False)
+            return f"CASE WHEN {column} IS NULL OR {self.dialect.is_nan(column)} THEN -1 ELSE {found} END"
+        assert isinstance(block, Values)
+        return self._values(block, column)
+
+    def _values(self, block: Values, column: str) -> str:
+        constants = [self.dialect.constant(value) for value in block.values]
+        if block.kind != TEXT:
+            # A tree finds the largest value at or below, which then has to be the value itself (and does, for -0.0).
+            near = tree(column, constants[1:], [str(k) for k in range(len(constants))], strict=False)
+            same = tree(column, constants[1:], constants, strict=False)
+            return f"CASE WHEN {column} = ({same}) THEN {near} ELSE -1 END" if constants else "-1"
+        if len(constants) <= FEW:
+            cases = "".join(f" WHEN {constant} THEN {k}" for k, constant in enumerate(constants))
+            return f"CASE {column}{cases} ELSE -1 END" if constants else "-1"
+        name = f"mv_v{len(self.chain.joins)}"
+        self.chain.tables.append(self.dialect.values(name, ["k", "code"], [f"({c}, {k})" for k, c in enumerate(constants)]))
+        self.chain.joins.append(f"LEFT JOIN {name} ON {column} = {name}.k")
+        return f"COALESCE({name}.code, -1)"
+
+    def _product(self, block: Product) -> str:
+        parts = [self._column(part) for part in block.parts]
+        key, keys = parts[0], [combination[0] for combination in block.combinations]
+        for k, part in enumerate(block.parts[1:], start=1):
+            key = f"({key} * {part.size} + {parts[k]})"
+            keys = [at * part.size + combination[k] for at, combination in zip(keys, block.combinations, strict=True)]
+        table = dict(zip(keys, range(len(keys)), strict=True))
+        edges: list[int] = []
+        leaves = ["-1"]
+        for at in sorted(table):
+            if not edges or edges[-1] != at - 1:
+                edges.append(at - 1)
+                leaves.append(str(table[at]))
+            else:
+                leaves[-1] = str(table[at])
+            edges.append(at)
+            leaves.append("-1")
+        inside = " AND ".join(f"{part} >= 0" for part in parts)
+        return f"CASE WHEN {inside} THEN {tree(key, [str(edge) for edge in edges], leaves)} ELSE -1 END"
