@@ -12,7 +12,7 @@ from multivalid.groups.blocks import Block, Holds, Intervals, Product, Values
 from multivalid.groups.evaluation import Kept, Span
 from multivalid.groups.kinds import NUMBER, TEXT
 from multivalid.groups.nodes import Column, Flag, render
-from multivalid.groups.predicate import parse
+from multivalid.groups.predicate import stored
 from multivalid.groups.syntax import INT64
 
 
@@ -80,7 +80,7 @@ def _flag(value: dict[str, Any]) -> Block:
 def _predicate(value: dict[str, Any]) -> Block:
     only(value, "kind", "text")
     try:
-        return Holds(parse(field(value, "text", str)).condition)
+        return Holds(stored(field(value, "text", str)).condition)
     except ModelFileError:
         raise
     except InputError as error:

@@ -6,10 +6,11 @@ builds these, `engine` turns them into frame expressions and `rows` into Python 
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
+
+from multivalid.groups.source import is_plain_name
 
 Scalar: TypeAlias = int | float | str | bool
 
@@ -137,7 +138,7 @@ def render(node: Node) -> str:
 
 def write_name(name: str) -> str:
     """A column name as the grammar wants it: bare where it is an identifier, in backticks otherwise."""
-    return name if name.isidentifier() and not keyword.iskeyword(name) else f"`{name}`"
+    return name if is_plain_name(name) else f"`{name}`"
 
 
 def _write(node: Node) -> tuple[str, int]:

@@ -12,6 +12,7 @@ import narwhals as nw
 from multivalid.groups.engine import condition_expression
 from multivalid.groups.nodes import Condition, columns, render
 from multivalid.groups.rows import RowTest, row_test
+from multivalid.groups.source import MAX_STORED
 from multivalid.groups.syntax import parse_condition
 
 
@@ -70,7 +71,7 @@ class Predicate:
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
         # The text is the whole predicate; the compiled closure could not be pickled.
-        return parse, (self.text,)
+        return stored, (self.text,)
 
 
 def parse(text: str) -> Predicate:
@@ -101,6 +102,12 @@ def parse(text: str) -> Predicate:
       Hint: only comparisons, and, or, not, in, is None and + - * / may be used; make a column for anything else.
     """
     condition = parse_condition(text)
+    return Predicate(render(condition), condition)
+
+
+def stored(text: str) -> Predicate:
+    """A predicate from its canonical text, which may be longer than what a user may write."""
+    condition = parse_condition(text, MAX_STORED)
     return Predicate(render(condition), condition)
 
 

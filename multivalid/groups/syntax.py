@@ -1,16 +1,14 @@
-"""Text to nodes: Python's own parser, then a whitelist. Nothing is ever evaluated as code.
+"""Words to nodes, by the strength of operators. What is not listed here is refused, with a caret at its column.
 
-Why Python's parser: users already know its precedence, and a tree that only passes through the `match` statements below
-cannot call, look up or import anything. What is not listed here is refused, with a caret at its column.
+The precedence is Python's, which users know; the text is never handed to Python's own parser, whose cost is not bounded by the
+length of the text and whose grammar is far larger than this one.
 """
 
 from __future__ import annotations
 
-import ast
 import math
 import operator
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 from multivalid.errors import PredicateError
 from multivalid.groups.nodes import (
@@ -30,188 +28,297 @@ from multivalid.groups.nodes import (
     Term,
     columns,
 )
-from multivalid.groups.source import Source
+from multivalid.groups.source import END, MAX_LENGTH, NAME, NUMBER, SIGN, STRING, Source, Token
 
 MAX_DEPTH = 60
 INT64 = range(-(2**63), 2**63)
 
-_COMPARISONS: dict[type[ast.AST], str] = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-}
+# How strongly operators bind, weakest first.
+OR, AND, NOT, COMPARE, SUM, PRODUCT = range(6)
+_ORDER = ("==", "!=", "<", "<=", ">", ">=")
+_STRENGTH = (
+    {"or": OR, "and": AND} | dict.fromkeys((*_ORDER, "in", "not", "is"), COMPARE) | {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT}
+)
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_ARITHMETIC: dict[type[ast.AST], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _FOLD = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
-_REFUSED: dict[type[ast.AST], str] = {
-    ast.Call: "calls are",
-    ast.Attribute: "an attribute (a dot after a name) is",
-    ast.Subscript: "a subscript (square brackets after a name) is",
-    ast.Lambda: "a lambda is",
-    ast.JoinedStr: "an f-string is",
-    ast.NamedExpr: "an assignment is",
-    ast.IfExp: "if/else is",
-    ast.ListComp: "a comprehension is",
-    ast.SetComp: "a comprehension is",
-    ast.DictComp: "a comprehension is",
-    ast.GeneratorExp: "a comprehension is",
-    ast.List: "a list outside 'in' is",
-    ast.Tuple: "a comma outside a list is",
-    ast.Set: "a set outside 'in' is",
-    ast.BinOp: "this operator is",
-    ast.UnaryOp: "this operator is",
+_REFUSED = ("%", "&", "|", "^", "~", "@", "**", "//", "<<", ">>")
+_CLOSING = {"[": "]", "(": ")", "{": "}"}
+_CONSTANTS: dict[str, Scalar] = {"True": True, "False": False}
+_AFTER_A_VALUE = {
+    "(": "calls are",
+    ".": "an attribute (a dot after a name) is",
+    "[": "a subscript (square brackets after a name) is",
+    ":=": "an assignment is",
+    ",": "a comma outside a list is",
 }
+_IN_PLACE_OF_A_VALUE = {"[": "a list outside 'in' is", "{": "a set outside 'in' is"}
 _HINT = "only comparisons, and, or, not, in, is None and + - * / may be used; make a column for anything else"
 
 
-def parse_condition(text: str) -> Condition:
+class Piece(NamedTuple):
+    """A term or condition, the character where it starts, and how many nodes deep it is."""
+
+    node: Term | Condition
+    at: int
+    height: int = 0
+
+
+def parse_condition(text: str, longest: int = MAX_LENGTH) -> Condition:
     """The condition a text stands for; `PredicateError` with a caret when it is not in the language."""
-    source = Source(text)
-    return _Reader(source).condition(source.tree(), 0)
+    source = Source(text, longest)
+    try:
+        return _Reader(source, source.tokens()).everything()
+    except RecursionError:  # the caller is deep in calls already
+        raise source.error(0, "the predicate is nested too deeply", "split it up") from None
 
 
 class _Reader:
-    """The whitelist: one method per rule of the grammar."""
+    """The grammar: every method reads on from the current word."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, tokens: list[Token]) -> None:
         self._source = source
+        self._tokens = tokens
+        self._place = 0
 
-    def condition(self, node: ast.expr, depth: int) -> Condition:
-        self._check_depth(node, depth)
-        match node:
-            case ast.BoolOp(op=ast.And(), values=values):
-                return And(tuple(self._flat(values, And, depth)))
-            case ast.BoolOp(op=ast.Or(), values=values):
-                return Or(tuple(self._flat(values, Or, depth)))
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return Not(self.condition(operand, depth + 1))
-            case ast.Compare():
-                return self._comparison(node, depth)
-            case ast.Name():
-                return Flag(self._column(node))
-        self._term(node, depth)  # names the worse problem first: a call, a number out of range
-        raise self._error(node, "this is a value, not a condition", 'compare it with something, as in "age >= 18"')
+    @property
+    def _next(self) -> Token:
+        return self._tokens[self._place]
 
-    def _flat(self, values: list[ast.expr], kind: type[And] | type[Or], depth: int) -> Iterator[Condition]:
-        for value in values:
-            part = self.condition(value, depth + 1)
-            if isinstance(part, kind):
-                yield from part.parts
+    def _take(self) -> Token:
+        token = self._tokens[self._place]
+        self._place += token.kind != END
+        return token
+
+    def _accept(self, *signs: str) -> bool:
+        found = self._next.kind == SIGN and self._next.text in signs
+        self._place += found
+        return found
+
+    def everything(self) -> Condition:
+        whole = self._expression(OR, 0)
+        if self._next.kind != END:
+            self._refuse_after(whole)
+        return self._condition(whole)
+
+    # ---- operators ------------------------------------------------------------------------------------------------
+    def _expression(self, least: int, depth: int) -> Piece:
+        """All that operators of at least this strength hold together."""
+        if depth > MAX_DEPTH:
+            raise self._error(self._next.at, f"the predicate is nested more than {MAX_DEPTH} deep", "split it up")
+        left = self._prefix(depth)
+        while self._next.kind == SIGN and (strength := _STRENGTH.get(self._next.text, -1)) >= least:
+            if strength >= SUM:
+                left = self._calculation(left, strength, depth)
+            elif strength == COMPARE:
+                left = self._comparison(left, depth)
             else:
-                yield part
+                left = self._joined(left, strength, depth)
+        if self._next.kind == SIGN and self._next.text in _REFUSED:
+            raise self._error(left.at, "this operator is not part of the language", _HINT)
+        return left
 
-    def _comparison(self, node: ast.Compare, depth: int) -> Condition:
-        """`a < b <= c` is `a < b and b <= c`, as in Python."""
-        sides = [node.left, *node.comparators]
-        links = [self._link(op, left, right, depth + 1) for op, left, right in zip(node.ops, sides[:-1], sides[1:], strict=True)]
-        return links[0] if len(links) == 1 else And(tuple(links))
+    def _prefix(self, depth: int) -> Piece:
+        token = self._next
+        if self._accept("not"):
+            inner = self._expression(NOT, depth + 1)
+            return self._made(Not(self._condition(inner)), token.at, inner)
+        if self._accept("-"):
+            return self._negative(token, depth)
+        return self._primary(depth)
 
-    def _link(self, op: ast.cmpop, left: ast.expr, right: ast.expr, depth: int) -> Condition:
-        term = self._term(left, depth)
-        condition: Condition
-        if isinstance(op, ast.Is | ast.IsNot):
-            if not _is_none(right):
-                raise self._error(right, "'is' only goes with None", "compare values with ==")
-            condition = Missing(term, isinstance(op, ast.IsNot))
-        elif isinstance(op, ast.In | ast.NotIn):
-            condition = Member(term, self._choices(right, depth), isinstance(op, ast.NotIn))
-        else:
-            condition = _ordered(_COMPARISONS[type(op)], term, self._term(right, depth))
-        if not columns(condition):
-            raise self._error(left, "this compares constants only", "a comparison needs at least one column")
-        return condition
+    def _negative(self, sign: Token, depth: int) -> Piece:
+        if self._next.kind == NUMBER:  # with its sign: -2**63 is an int64, 2**63 is not
+            return Piece(self._literal(sign.at, -self._number(self._take())), sign.at)
+        if depth > MAX_DEPTH:
+            raise self._error(sign.at, f"the predicate is nested more than {MAX_DEPTH} deep", "split it up")
+        inner = self._prefix(depth + 1)
+        term = self._calculable(inner)
+        if isinstance(term, Literal):
+            assert not isinstance(term.value, str)
+            return Piece(self._literal(sign.at, -term.value), sign.at)
+        return self._made(Negate(term), sign.at, inner)
 
-    def _choices(self, node: ast.expr, depth: int) -> tuple[Scalar, ...]:
-        if not isinstance(node, ast.List | ast.Tuple | ast.Set):
-            raise self._error(node, "'in' needs a list of constants", "write for example origin in ['JFK', 'LGA']")
-        if not node.elts:
-            raise self._error(node, "this list is empty, so no row could be in it", "list at least one constant")
-        values = [self._choice(element, depth + 1) for element in node.elts]
+    def _calculation(self, left: Piece, strength: int, depth: int) -> Piece:
+        op = self._take().text
+        first, right = self._calculable(left), self._expression(strength + 1, depth + 1)
+        second = self._calculable(right)
+        if isinstance(second, Literal) and op == "/" and second.value == 0:
+            raise self._error(left.at, "this divides by zero", "divide by something else")
+        if isinstance(first, Literal) and isinstance(second, Literal):
+            # Constants are worked out here, once, so that engines only see arithmetic on columns.
+            return Piece(self._literal(left.at, _FOLD[op](first.value, second.value)), left.at)
+        return self._made(Arithmetic(op, first, second), left.at, left, right)
+
+    def _joined(self, left: Piece, strength: int, depth: int) -> Piece:
+        kind, word = (And, "and") if strength == AND else (Or, "or")
+        pieces = [left]
+        while self._accept(word):
+            pieces.append(self._expression(strength + 1, depth + 1))
+        parts: list[Condition] = []
+        for piece in pieces:
+            part = self._condition(piece)
+            parts += part.parts if isinstance(part, kind) else [part]
+        return self._made(kind(tuple(parts)), left.at, *pieces)
+
+    def _comparison(self, left: Piece, depth: int) -> Piece:
+        """`a < b <= c` is `a < b and b <= c`, as in Python; `in` and `is` stand alone."""
+        if self._next.text not in _ORDER:
+            answer = self._made(self._member_or_missing(left, depth), left.at, left)
+            if self._next.kind == SIGN and _STRENGTH.get(self._next.text) == COMPARE:
+                raise self._error(self._next.at, "this comparison goes on after 'in' or 'is'", "join two comparisons with and")
+            return answer
+        links: list[Condition] = []
+        pieces = [left]
+        while self._next.kind == SIGN and self._next.text in _ORDER:
+            op = self._take().text
+            pieces.append(self._expression(SUM, depth + 1))
+            links.append(self._with_column(_ordered(op, self._term(pieces[-2]), self._term(pieces[-1])), pieces[-2].at))
+        if self._next.kind == SIGN and _STRENGTH.get(self._next.text) == COMPARE:
+            raise self._error(self._next.at, "'in' and 'is' do not go on a chain of comparisons", "join two comparisons with and")
+        return self._made(links[0] if len(links) == 1 else And(tuple(links)), left.at, *pieces)
+
+    def _member_or_missing(self, left: Piece, depth: int) -> Condition:
+        term, sign = self._term(left), self._take()
+        if sign.text == "is":
+            negated = self._accept("not")
+            if not self._accept("None"):
+                raise self._error(self._next.at, "'is' only goes with None", "compare values with ==")
+            return self._with_column(Missing(term, negated), left.at)
+        if sign.text == "not" and not self._accept("in"):
+            raise self._error(sign.at, "'not' stands before a condition, or before 'in'", "write: not x > 3, or: x not in [3]")
+        return self._with_column(Member(term, self._choices(depth + 1), sign.text == "not"), left.at)
+
+    def _choices(self, depth: int) -> tuple[Scalar, ...]:
+        opening = self._next
+        if not self._accept(*_CLOSING):
+            raise self._error(opening.at, "'in' needs a list of constants", "write for example origin in ['JFK', 'LGA']")
+        values: list[Scalar] = []
+        while not self._accept(_CLOSING[opening.text]):
+            values.append(self._choice(depth))
+            if not self._accept(",") and self._next.text != _CLOSING[opening.text]:
+                raise self._error(self._next.at, "this list is not closed", f"end it with {_CLOSING[opening.text]}")
+        if not values:
+            raise self._error(opening.at, "this list is empty, so no row could be in it", "list at least one constant")
         kinds = {_kind(value) for value in values}
         if len(kinds) > 1:
-            raise self._error(node, f"this list mixes {' and '.join(sorted(kinds))}", "list constants of one kind")
+            raise self._error(opening.at, f"this list mixes {' and '.join(sorted(kinds))}", "list constants of one kind")
         return tuple(dict.fromkeys(values))
 
-    def _choice(self, node: ast.expr, depth: int) -> Scalar:
-        term = self._term(node, depth)
+    def _choice(self, depth: int) -> Scalar:
+        piece = self._expression(SUM, depth)
+        term = self._term(piece)
         if not isinstance(term, Literal):
-            raise self._error(node, "a list after 'in' may only hold constants", "compare columns with ==")
+            raise self._error(piece.at, "a list after 'in' may only hold constants", "compare columns with ==")
         return term.value
 
-    def _term(self, node: ast.expr, depth: int) -> Term:
-        self._check_depth(node, depth)
-        match node:
-            case ast.Name():
-                return self._column(node)
-            case ast.Constant(value=value):
-                return self._literal(node, value)
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if not isinstance(value, bool):
-                return self._literal(node, -value)  # with its sign: -2**63 is an int64, 2**63 is not
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                term = self._number(operand, depth + 1)
-                return self._literal(node, _negative(term)) if isinstance(term, Literal) else Negate(term)
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
-                first, second = self._number(left, depth + 1), self._number(right, depth + 1)
-                return self._arithmetic(node, _ARITHMETIC[type(op)], first, second)
-            case ast.BoolOp() | ast.Compare() | ast.UnaryOp(op=ast.Not()):
-                raise self._error(node, "this is a condition where a value is needed", "join conditions with and, or")
-        raise self._error(node, f"{_REFUSED.get(type(node), 'this is')} not part of the language", _HINT)
+    # ---- values ---------------------------------------------------------------------------------------------------
+    def _primary(self, depth: int) -> Piece:
+        token = self._take()
+        if token.kind == NAME:
+            self._refuse_tail(token)
+            if token.text.startswith("__"):
+                raise self._error(
+                    token.at, f"names that start with two underscores ({token.text}) are refused", "rename the column"
+                )
+            return Piece(Column(token.text), token.at)
+        if token.kind == NUMBER:
+            return Piece(self._literal(token.at, self._number(token)), token.at)
+        if token.kind == STRING:
+            return Piece(self._literal(token.at, token.text), token.at)
+        if token.text in _CONSTANTS:
+            return Piece(Literal(_CONSTANTS[token.text]), token.at)
+        if token.text == "(" and not (self._next.kind == SIGN and self._next.text == ")"):
+            inner = self._expression(OR, depth + 1)
+            if not self._accept(")"):
+                self._refuse_after(inner, "this parenthesis is not closed", token.at)
+            self._refuse_tail(token)
+            return inner._replace(at=token.at)
+        if token.text == "None":
+            raise self._error(token.at, "None only goes with 'is'", "write: x is None, or: x is not None")
+        if token.kind == END:
+            raise self._error(token.at, "the predicate ends where a value is needed", _HINT)
+        raise self._error(token.at, f"{_IN_PLACE_OF_A_VALUE.get(token.text, 'this is')} not part of the language", _HINT)
 
-    def _number(self, node: ast.expr, depth: int) -> Term:
-        term = self._term(node, depth)
-        if isinstance(term, Literal) and isinstance(term.value, bool | str):
-            raise self._error(node, f"{_kind(term.value)} cannot be calculated with", "use numbers with + - * /")
-        return term
+    def _refuse_tail(self, start: Token) -> None:
+        """A call, an attribute or a subscript: named at the value it hangs on."""
+        if self._next.kind == SIGN and self._next.text in ("(", ".", "["):
+            raise self._error(start.at, f"{_AFTER_A_VALUE[self._next.text]} not part of the language", _HINT)
 
-    def _arithmetic(self, node: ast.expr, op: str, left: Term, right: Term) -> Term:
-        if isinstance(right, Literal) and op == "/" and right.value == 0:
-            raise self._error(node, "this divides by zero", "divide by something else")
-        if isinstance(left, Literal) and isinstance(right, Literal):
-            # Constants are worked out here, once, so that engines only see arithmetic on columns.
-            return self._literal(node, _FOLD[op](left.value, right.value))
-        return Arithmetic(op, left, right)
+    def _refuse_after(self, left: Piece, problem: str | None = None, at: int | None = None) -> NoReturn:
+        """What follows a complete expression and cannot."""
+        token = self._next
+        if token.text == "=":
+            raise self._error(token.at, "= is not a comparison", f"write {self._equality(token)}")
+        if token.kind == END:
+            raise self._error(left.at if at is None else at, problem or "this does not read as a condition", _HINT)
+        raise self._error(token.at, f"{_AFTER_A_VALUE.get(token.text, 'this is')} not part of the language", _HINT)
 
-    def _literal(self, node: ast.expr, value: Any) -> Literal:
-        if value is None:
-            raise self._error(node, "None only goes with 'is'", "write: x is None, or: x is not None")
-        if not isinstance(value, bool | int | float | str):
-            raise self._error(node, f"a constant of type {type(value).__name__} is not part of the language", _HINT)
+    def _equality(self, sign: Token) -> str:
+        """How the group that is printed as `race = Caucasian` is written."""
+        before, text = self._tokens[self._place - 1], self._source.text
+        after = text[sign.at + 1 :].partition(" & ")[0].strip()
+        name = text[before.at : sign.at].strip()
+        number = self._tokens[self._place + 1].kind == NUMBER or after.startswith(("'", '"', "-"))
+        return f"{name} == {after if number else repr(after)}"
+
+    def _number(self, token: Token) -> int | float:
+        text = token.text
+        try:
+            if not text.strip("0123456789_"):
+                if len(text) > 40 or (text[0] == "0" and text.strip("0_")):
+                    problem = "this whole number is beyond 64 bits" if text[0] != "0" else "a whole number does not start with 0"
+                    raise self._error(token.at, problem, "write it as a float, with a point")
+                return int(text)
+            return float(text)
+        except ValueError:
+            raise self._error(token.at, "this number cannot be read", "write it as 12, 1.5 or 1e-3") from None
+
+    def _literal(self, at: int, value: Any) -> Literal:
         if isinstance(value, float) and not math.isfinite(value):
-            raise self._error(node, "this number is too large for a float64", "use a number below 1.8e308")
+            raise self._error(at, "this number is too large for a float64", "use a number below 1.8e308")
         if isinstance(value, int) and value not in INT64:
-            raise self._error(node, "this whole number is beyond 64 bits", "write it as a float, with a point")
+            raise self._error(at, "this whole number is beyond 64 bits", "write it as a float, with a point")
         if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
-            raise self._error(node, "this string holds half a character (a surrogate)", "write the character itself")
+            raise self._error(at, "this string holds half a character (a surrogate)", "write the character itself")
         return Literal(value)
 
-    def _column(self, node: ast.Name) -> Column:
-        name = self._source.name(node)
-        if name.startswith("__"):
-            raise self._error(node, f"names that start with two underscores ({name}) are refused", "rename the column")
-        return Column(name)
+    # ---- what a piece may be used as --------------------------------------------------------------------------------
+    def _condition(self, piece: Piece) -> Condition:
+        node = piece.node
+        if isinstance(node, Column):
+            return Flag(node)
+        if isinstance(node, Literal | Negate | Arithmetic):
+            raise self._error(piece.at, "this is a value, not a condition", 'compare it with something, as in "age >= 18"')
+        return node
 
-    def _check_depth(self, node: ast.expr, depth: int) -> None:
-        if depth > MAX_DEPTH:
-            raise self._error(node, f"the predicate is nested more than {MAX_DEPTH} deep", "split it up")
+    def _term(self, piece: Piece) -> Term:
+        if isinstance(piece.node, Column | Literal | Negate | Arithmetic):
+            return piece.node
+        raise self._error(piece.at, "this is a condition where a value is needed", "join conditions with and, or")
 
-    def _error(self, node: ast.expr, problem: str, hint: str) -> PredicateError:
-        return self._source.error(node, problem, hint)
+    def _calculable(self, piece: Piece) -> Term:
+        term = self._term(piece)
+        if isinstance(term, Literal) and isinstance(term.value, bool | str):
+            raise self._error(piece.at, f"{_kind(term.value)} cannot be calculated with", "use numbers with + - * /")
+        return term
+
+    def _with_column(self, condition: Condition, at: int) -> Condition:
+        if not columns(condition):
+            raise self._error(at, "this compares constants only", "a comparison needs at least one column")
+        return condition
+
+    def _made(self, node: Term | Condition, at: int, *inside: Piece) -> Piece:
+        height = 1 + max(piece.height for piece in inside)
+        if height > MAX_DEPTH:
+            raise self._error(at, f"the predicate is nested more than {MAX_DEPTH} deep", "split it up")
+        return Piece(node, at, height)
+
+    def _error(self, at: int, problem: str, hint: str) -> PredicateError:
+        return self._source.error(at, problem, hint)
 
 
 def _ordered(op: str, left: Term, right: Term) -> Compare:
     return Compare(_FLIPPED.get(op, op), right, left) if isinstance(left, Literal) else Compare(op, left, right)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
-def _negative(term: Literal) -> int | float:
-    assert not isinstance(term.value, str)  # _number has refused strings
-    return -term.value
 
 
 def _kind(value: Scalar) -> str:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import pickle
 import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
+import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from multivalid.errors import PredicateError
+from multivalid.groups.family import FittedGroups, Groups
 from multivalid.groups.predicate import Predicate, parse
 
 from .strategies import predicate_texts
@@ -107,6 +111,18 @@ HOSTILE = [
     "[" * 300 + "]" * 300,
     "x" * 10_001,
     "x and " * 1500,
+    "`a`b > 3",
+    "`a``b` > 3",
+    "x`a` > 3",
+    "x == 'JFK' 'LGA'",
+    "origin in ['JFK' 'LGA']",
+    "x == r'a'",
+    "x > 0x1f",
+    "x < y in [1]",
+    "x is None is None",
+    "x / (" * 12,
+    "x / (" * 1500,
+    "race = Caucasian",
 ]
 
 
@@ -150,6 +166,54 @@ def test_the_caret_points_at_the_column(text: str, at: int) -> None:
     assert caret == " " * (4 + at) + "^"
     assert len(shown) == 4 + len(text)
     assert hint.startswith("  Hint: ")
+
+
+def test_reading_is_linear() -> None:
+    """Counted in steps of the interpreter, not in seconds: ten times the text, about ten times the steps."""
+
+    def steps(text: str) -> int:
+        count = 0
+
+        def tracer(*_: object) -> object:
+            nonlocal count
+            count += 1
+            return tracer
+
+        before = sys.gettrace()
+        sys.settrace(tracer)
+        try:
+            with contextlib.suppress(PredicateError):
+                parse(text)
+        finally:
+            sys.settrace(before)
+        return count
+
+    for piece in ("x / (", "x > 1 and ", "x in [1, 2, 3] or ", "not ", "(", "x < ", "`a b` == 'c' and ", "- "):
+        short, long = piece * (900 // len(piece)), piece * (9000 // len(piece))
+        assert steps(long) < 13 * steps(short) + 1000, piece
+
+
+def test_the_name_of_a_group_is_answered_with_its_predicate() -> None:
+    with pytest.raises(PredicateError, match="write race == 'Caucasian'"):
+        parse("race = Caucasian")
+    with pytest.raises(PredicateError, match="write `arr delay` == 3"):
+        parse("`arr delay` = 3")
+
+
+def test_a_long_list_can_be_stored_and_read_again() -> None:
+    text = f"x in [{','.join(str(i) for i in range(1000, 2990))}]"
+    assert len(text) < 10_000 < len(parse(text).text)
+    groups = Groups([text]).fit(pd.DataFrame({"x": [1001, 5]}))
+    again = FittedGroups.from_json(groups.to_json())
+    assert again == groups
+    assert pickle.loads(pickle.dumps(parse(text))) == parse(text)  # noqa: S301 - our own bytes
+
+
+def test_threads_that_read_leave_the_warning_filters_alone() -> None:
+    before = list(warnings.filters)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(parse, [f"x > {i} and y == 'a'" for i in range(2000)]))
+    assert warnings.filters == before
 
 
 def test_the_caret_of_a_long_text_comes_with_a_window() -> None:
