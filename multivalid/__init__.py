@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from multivalid.audit.pair import PairAudit
     from multivalid.batch.certificate import Certificate
     from multivalid.batch.theorem import recalibrate
-    from multivalid.calibration import Calibration
+    from multivalid.calibration import Calibration, JointCalibration
     from multivalid.discover.discovery import Discovery, discover
     from multivalid.errors import MultivalidError
     from multivalid.fit import multicalibrate
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from multivalid.groups.items import bins, cross
     from multivalid.groups.membership import Membership
     from multivalid.joint.bounds import cvar_constants
-    from multivalid.joint.calibration import JointCalibration
     from multivalid.joint.certificate import JointCertificate
     from multivalid.joint.score import joint_score
     from multivalid.loading import load
@@ -173,7 +172,7 @@ _HOMES = {
     "audit.pair": ["PairAudit"],
     "batch.certificate": ["Certificate"],
     "batch.theorem": ["recalibrate"],
-    "calibration": ["Calibration"],
+    "calibration": ["Calibration", "JointCalibration"],
     "discover.discovery": ["Discovery", "discover"],
     "errors": ["MultivalidError"],
     "estimators": ["estimators"],
@@ -185,7 +184,6 @@ _HOMES = {
     "groups.membership": ["Membership"],
     "audit.backtest": ["Backtest", "backtest"],
     "joint.bounds": ["cvar_constants"],
-    "joint.calibration": ["JointCalibration"],
     "joint.certificate": ["JointCertificate"],
     "joint.score": ["joint_score"],
     "loading": ["load"],

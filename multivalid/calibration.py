@@ -1,52 +1,61 @@
-"""The fitted thing: predict on new rows, audit, save, load."""
+"""The fitted thing: predict on new rows, audit, save, load. One class for every target; the pair's name is a thin subclass."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.atoms import frames, select
+from multivalid.atoms.handing_back import as_lazy
 from multivalid.atoms.opening import lazy_rows
-from multivalid.atoms.predict import predicting_levels
 from multivalid.atoms.summary import PREDICTION, complete_predictions
 from multivalid.audit.audit import Audit
 from multivalid.audit.audit import audit_source as audit_rows
 from multivalid.audit.lazy import audit_lazy
 from multivalid.batch.certificate import Certificate
-from multivalid.batch.lazy import moves
 from multivalid.batch.predictor import LevelPredictor, Predictor
 from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
-from multivalid.groups.remote import Frame, lazy_frame
-from multivalid.model_file import described, parts, predictor_of
-from multivalid.practical.lazy import predicting_link
+from multivalid.groups.remote import Frame, gather, lazy_frame
+from multivalid.model_file import Reader, described, parts, predictor_of
 from multivalid.practical.predictor import LinkPredictor
-from multivalid.properties import Property
+from multivalid.properties import Pair, Property
+from multivalid.properties.pairs.base import SecondCoordinate
 from multivalid.storage import write_json
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from typing_extensions import TypeVar  # a type variable with a default is in the standard library from 3.13 on
+
+    from multivalid.audit.pair import PairAudit
+    from multivalid.joint.certificate import JointCertificate
+
+    T = TypeVar("T", default=Property)
+    C = TypeVar("C", bound=Certificate[Any, Any, Any], default=Certificate)
+else:
+    from typing import TypeVar
+
+    T, C = TypeVar("T"), TypeVar("C")
+    JointCertificate = Certificate  # read with the pairs, when the first of them is met
+
 _AFTER = "__mv_calibrated"
-KIND = "multivalid.calibration"
-PREDICTORS: dict[str, Callable[[dict[str, Any], int], Predictor]] = {
-    "levels": LevelPredictor.from_json,
-    "link": LinkPredictor.from_json,
-}
 
 
-class Calibration:
+class Calibration(Generic[T, C]):
     """Predictions made right on average for every group; the result of `multicalibrate`.
 
     Attributes
     ----------
     property, grid, groups : what was calibrated, on which levels, for whom
+    grids : tuple of Grid
+        The levels of every column of the predictions; `grid` is the first of them for a single property.
     patches : list
         The ordered moves: `Patch` (group, source level, target level), or in practical mode `Shift` (round, group, level, amount).
     certificate : Certificate
@@ -55,12 +64,14 @@ class Calibration:
         Level of each fitted row (None after loading).
     """
 
+    kind: ClassVar[str] = "multivalid.calibration"
+
     def __init__(
         self,
-        property: Property,
+        property: T,
         groups: FittedGroups,
         predictor: Predictor,
-        certificate: Certificate,
+        certificate: C,
         levels: NDArray[np.intp] | None = None,
         rows: select.Rows | None = None,
     ) -> None:
@@ -69,29 +80,34 @@ class Calibration:
         self.predictor = predictor
 
     @property
+    def grids(self) -> tuple[Grid, ...]:
+        """The levels of every column of the predictions, which the guarantee conditions on."""
+        return self.predictor.grids
+
+    @property
     def grid(self) -> Grid:
         """The levels that the guarantee conditions on."""
-        return self.predictor.grid
+        return self.predictor.grids[0]
 
     @property
     def patches(self) -> Sequence[tuple[Any, ...]]:
         """The ordered moves."""
         return self.predictor.patches
 
-    def predict(self, y_pred: Any, *, data: Any = None, groups: Any = None, output: str | None = None) -> Any:
+    def predict(self, y_pred: Any, *, data: Any = None, groups: Any = None, output: Any = None) -> Any:
         """Calibrated predictions for new rows.
 
         Parameters
         ----------
         y_pred : array-like, or the name of a column of `data`
-            The model's own predictions.
+            The model's own predictions; for a pair an array (rows, 2), or two arrays or column names.
         data : data frame, optional
             Rows with the columns that the groups use; names decide, not positions.
         groups : boolean array or list of them, optional
             For groups that were fitted from boolean arrays: the same arrays for the new rows.
-        output : str, optional
+        output : str, or (str, str) for a pair, optional
             Return the frame with the predictions as this column, instead of an array. A lazy frame stays lazy and always returns
-            a frame, with the column "calibrated" unless another name is given.
+            a frame, with the column "calibrated" (for a pair "calibrated_first" and "calibrated_second") unless other names are given.
 
         Examples
         --------
@@ -102,29 +118,39 @@ class Calibration:
         """
         lazy = lazy_frame(data)
         if lazy is not None:
-            return self._predict_lazy(y_pred, lazy, output or "calibrated")
+            return self._predict_lazy(y_pred, lazy, output)
         frame = None if data is None else frames.eager(data)
-        predictions = select.predictions_of(y_pred, frame, 1)
+        predictions = select.predictions_of(y_pred, frame, len(self.grids))
         membership = select.membership_of(self.groups, data=data, groups=groups, rows=predictions.shape[0])
         values = self.predictor.predict(predictions, membership)
         if output is None:
             return values
         if frame is None:
-            raise InputError(f"output={output!r} needs data=, the frame to add the column to.")
-        return frames.with_column(frame, output, values)
+            raise InputError(f"output={output!r} needs data=, the frame to add the {self._columns()} to.")
+        native = frame.to_native()
+        for name, column in zip(self._names(output), values.reshape(len(values), -1).T, strict=True):
+            native = frames.with_column(frames.eager(native), name, column)
+        return native
 
-    def _predict_lazy(self, y_pred: Any, frame: Frame, output: str) -> Any:
-        opened = complete_predictions(frame, y_pred)
-        if isinstance(self.predictor, LinkPredictor):
-            made = predicting_link(opened, self.groups, self.predictor, output)
-        else:
-            assert isinstance(self.predictor, LevelPredictor)
-            targets = moves(self.predictor.patches, self.grid)
-            made = predicting_levels(opened, self.groups, self.grid, self.predictor.patches, targets, output)
+    def _names(self, output: Any) -> list[str]:
+        """One column name per column of the predictions."""
+        if not isinstance(output, str):
+            raise InputError(f"output must be a column name, got {output!r}.")
+        return [output]
+
+    def _columns(self) -> str:
+        return "column" if len(self.grids) == 1 else "columns"
+
+    def _predict_lazy(self, y_pred: Any, frame: Frame, output: Any) -> Any:
+        (name,) = self._names("calibrated" if output is None else output)
+        assert isinstance(self.predictor, (LevelPredictor, LinkPredictor))
+        made = self.predictor.on_frame(complete_predictions(frame, y_pred), self.groups, name)
         return made.drop(PREDICTION).to_native()
 
     def audit(self, y_true: Any, y_pred: Any, *, data: Any = None, groups: Any = None, sample_weight: Any = None) -> Audit:
         """Audit the calibrated predictions on rows with known outcomes; `y_pred` are the model's own predictions.
+
+        Calibrated predictions outside the range of the fitted levels count at the outermost level.
 
         Examples
         --------
@@ -134,13 +160,18 @@ class Calibration:
         0.015625
         """
         lazy = lazy_frame(data)
-        if lazy is not None:
-            after = lazy_frame(self._predict_lazy(y_pred, lazy, _AFTER))
-            assert after is not None
-            stays = lazy_rows(y_true, _AFTER, groups=self.groups, frame=after, sample_weight=sample_weight, prop=self.property)
-            return audit_lazy(stays, self.property, self.grid, beyond=True)
-        rows = select.rows_for(self.groups, y_true, y_pred, data=data, groups=groups, sample_weight=sample_weight)
-        return audit_rows(self._calibrated(rows), self.property, self.grid, beyond=True)
+        if lazy is None:
+            rows = select.rows_for(self.groups, y_true, y_pred, data=data, groups=groups, sample_weight=sample_weight)
+            return audit_rows(self._calibrated(rows), self._single, self.grid, beyond=True)
+        after = lazy_frame(self._predict_lazy(y_pred, lazy, _AFTER))
+        assert after is not None
+        stays = lazy_rows(y_true, _AFTER, groups=self.groups, frame=after, sample_weight=sample_weight, prop=self._single)
+        return audit_lazy(stays, self._single, self.grid, beyond=True)
+
+    @property
+    def _single(self) -> Property:
+        assert isinstance(self.property, Property)
+        return self.property
 
     def _calibrated(self, rows: select.Rows) -> select.Rows:
         """The same rows with the calibrated predictions in place of the model's own."""
@@ -175,27 +206,45 @@ class Calibration:
         'report.html'
         """
         from multivalid.report.page import write
-        from multivalid.report.sources import Chapter, Story
+        from multivalid.report.sources import Story
 
-        settings = {"mode": self.certificate.mode, "levels of the model": len(self.grid), "patches": len(self.patches)}
+        sizes = [len(grid) for grid in self.grids]
+        settings = {
+            "mode": self.certificate.mode,
+            "levels of the model": sizes if len(sizes) > 1 else sizes[0],
+            "patches": len(self.patches),
+        }
+        before, after = self._compared(y_true, y_pred, data, groups, sample_weight)
+        if after is None:
+            heading = title or "A calibration and what it guarantees"
+            story = Story(self.property, heading, self._chapters(), self.certificate, self.groups.notes, settings)  # type: ignore[arg-type]
+            return write(story, path)
+        written: Path = after.report(path, before=before, certificate=self.certificate, title=title, settings=settings)
+        return written
+
+    def _compared(self, y_true: Any, y_pred: Any, data: Any, groups: Any, sample_weight: Any) -> tuple[Any, Any]:
+        """Audits before and after, of the rows given or else of those kept from the fit; (None, None) where there are neither."""
         lazy = lazy_frame(data)
         if lazy is not None:
-            stays = lazy_rows(y_true, y_pred, groups=self.groups, frame=lazy, sample_weight=sample_weight, prop=self.property)
-            after = self.audit(y_true, y_pred, data=data, sample_weight=sample_weight)
-            before = audit_lazy(stays, self.property)
-            return after.report(path, before=before, certificate=self.certificate, title=title, settings=settings)
+            stays = lazy_rows(y_true, y_pred, groups=self.groups, frame=lazy, sample_weight=sample_weight, prop=self._single)
+            return audit_lazy(stays, self._single), self.audit(y_true, y_pred, data=data, sample_weight=sample_weight)
         rows = self._rows
         if y_true is not None:
-            rows = select.rows_for(self.groups, y_true, y_pred, data=data, groups=groups, sample_weight=sample_weight)
-        if rows is None:
-            heading = title or "A calibration and what it guarantees"
-            told = [Chapter(self.property, {})]
-            return write(Story(self.property, heading, told, self.certificate, self.groups.notes, settings), path)
-        before, after = audit_rows(rows, self.property), audit_rows(self._calibrated(rows), self.property)
-        return after.report(path, before=before, certificate=self.certificate, title=title, settings=settings)
+            rows = select.rows_for(
+                self.groups, y_true, y_pred, data=data, groups=groups, sample_weight=sample_weight, width=len(self.grids)
+            )
+        return (None, None) if rows is None else (self._audit(rows), self._audit(self._calibrated(rows)))
+
+    def _audit(self, rows: select.Rows) -> Any:
+        return audit_rows(rows, self._single)
+
+    def _chapters(self) -> list[Any]:
+        from multivalid.report.sources import Chapter
+
+        return [Chapter(self._single, {})]
 
     def plot_potential(self, *, ax: Any = None) -> Any:
-        """The mean score after each update, on a matplotlib axis; returns the axis."""
+        """The mean score (of the first coordinate) after each update, on a matplotlib axis; returns the axis."""
         from multivalid.report import plots
 
         return plots.potential(self.certificate.potential, ax=ax)
@@ -220,17 +269,114 @@ class Calibration:
 
     def to_json(self) -> dict[str, Any]:
         """The model as plain data."""
-        return described(KIND, self.property, self.groups, self.predictor, self.certificate)
+        return described(self.kind, self.property, self.groups, self.predictor, self.certificate)  # type: ignore[arg-type]
 
     @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Calibration:
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
         """The model that `to_json` described, every part checked."""
-        found = parts(content, KIND)
-        if not isinstance(found.property, Property):
-            raise ModelFileError(f"property must be one that is calibrated alone, got {content['property']!r}.")
-        predictor = predictor_of(found.predictor, len(found.groups), PREDICTORS)
-        return cls(found.property, found.groups, predictor, Certificate.from_json(found.certificate))
+        target, predictors, certificate = cls._readers()
+        found = parts(content, cls.kind)
+        if not isinstance(found.property, target):
+            what = "a pair" if target is Pair else "one that is calibrated alone"
+            raise ModelFileError(f"property must be {what}, got {content['property']!r}.")
+        predictor = predictor_of(found.predictor, len(found.groups), predictors)
+        made = certificate.from_json(found.certificate, complete=found.complete)
+        return cls(found.property, found.groups, predictor, made)  # type: ignore[arg-type]
+
+    @classmethod
+    def _readers(cls) -> tuple[type, Mapping[str, Reader[Predictor]], type[Certificate[Any, Any, Any]]]:
+        """What this kind of model is of, how its predictors are read, and its certificate."""
+        return Property, {"levels": LevelPredictor.from_json, "link": LinkPredictor.from_json}, Certificate
 
     def __repr__(self) -> str:
-        groups = len(self.groups)
-        return f"<Calibration of {self.property!r} for {groups} groups: {self.certificate.status}, {len(self.patches)} patches>"
+        groups, moves = len(self.groups), len(self.patches)
+        return f"<{type(self).__name__} of {self.property!r} for {groups} groups: {self.certificate.status}, {moves} patches>"
+
+
+class JointCalibration(Calibration[Pair, JointCertificate]):
+    """Two predictions made right together for every group; the result of `multicalibrate` with a pair.
+
+    Everything is as in `Calibration`, with two columns of predictions: `predict` returns an array (rows, 2).
+
+    Attributes
+    ----------
+    property, groups : the pair, and for whom
+    grids : (Grid, Grid)
+        The levels of both coordinates that the guarantee conditions on; also under the name `grid`.
+    patches : list
+        The ordered moves.
+    certificate : JointCertificate
+        What is guaranteed.
+    levels : array (rows, 2) or None
+        Levels of each fitted row (None after loading).
+
+    Examples
+    --------
+    >>> import multivalid as mv
+    >>> y, said = [0.0, 1.0, 0.0, 1.0], [[0.5, 0.9]] * 4
+    >>> fitted = mv.multicalibrate(y, said, groups=[], property="mean_variance", mode="theorem", m=20)
+    >>> fitted.predict([[0.5, 0.9]])
+    array([[0.475, 0.275]])
+    >>> [round(error, 6) for error in fitted.audit(y, said).errors]
+    [0.000625, 0.000625]
+    """
+
+    kind: ClassVar[str] = "multivalid.joint_calibration"
+
+    @property
+    def grid(self) -> tuple[Grid, ...]:  # type: ignore[override]
+        """The same as `grids`, under the name that every calibration has."""
+        return self.predictor.grids
+
+    def _names(self, output: Any) -> list[str]:
+        if isinstance(output, str) or not isinstance(output, Sequence) or len(output) != 2:
+            raise InputError(f"output must be two column names, one per coordinate, got {output!r}.")
+        return list(output)
+
+    def _predict_lazy(self, y_pred: Any, frame: Frame, output: Any) -> Any:
+        names = self._names(("calibrated_first", "calibrated_second") if output is None else output)
+        native = self.predict(y_pred, data=gather(frame, "pairs are predicted"), output=names)
+        return as_lazy(native, frame)
+
+    def audit(  # type: ignore[override]
+        self, y_true: Any, y_pred: Any, *, data: Any = None, groups: Any = None, sample_weight: Any = None
+    ) -> PairAudit:
+        """Audit the calibrated predictions on rows with known outcomes; `y_pred` are the model's own predictions."""
+        from multivalid.audit.pair import audit_pair_rows
+
+        lazy = lazy_frame(data)
+        data = data if lazy is None else gather(lazy, "pairs are audited")
+        rows = select.rows_for(self.groups, y_true, y_pred, data=data, groups=groups, sample_weight=sample_weight, width=2)
+        after = self._calibrated(rows)
+        return audit_pair_rows(after, self.property, tuple(_widened(g, after.predictions[:, k]) for k, g in enumerate(self.grids)))
+
+    def _compared(self, y_true: Any, y_pred: Any, data: Any, groups: Any, sample_weight: Any) -> tuple[Any, Any]:
+        lazy = lazy_frame(data)
+        data = data if lazy is None else gather(lazy, "pairs are reported on")
+        return super()._compared(y_true, y_pred, data, groups, sample_weight)
+
+    def _audit(self, rows: select.Rows) -> Any:
+        from multivalid.audit.pair import audit_pair_rows
+
+        return audit_pair_rows(rows, self.property)
+
+    def _chapters(self) -> list[Any]:
+        from multivalid.report.sources import Chapter
+
+        return [Chapter(self.property.first, {}, "first"), Chapter(SecondCoordinate(self.property), {}, "second")]
+
+    @classmethod
+    def _readers(cls) -> tuple[type, Mapping[str, Reader[Predictor]], type[Certificate[Any, Any, Any]]]:
+        from multivalid.joint.certificate import JointCertificate
+        from multivalid.joint.link_predictor import PairLinkPredictor
+        from multivalid.joint.predictor import PairLevelPredictor
+
+        predictors: dict[str, Reader[Predictor]] = {
+            "pair levels": PairLevelPredictor.from_json,
+            "pair link": PairLinkPredictor.from_json,
+        }
+        return Pair, predictors, JointCertificate
+
+
+def _widened(grid: Grid, values: NDArray[np.float64]) -> Grid:
+    return Grid(grid.points, lo=min(grid.lo, float(values.min())), hi=max(grid.hi, float(values.max())))

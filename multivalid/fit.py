@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Literal, NamedTuple, overload
 
 from threadpoolctl import threadpool_limits
 
@@ -15,10 +15,10 @@ from multivalid.atoms.opening import lazy_rows
 from multivalid.atoms.select import Rows
 from multivalid.batch import lazy as batch_lazy
 from multivalid.batch import theorem
-from multivalid.batch.algorithm import Progress
+from multivalid.batch.control import Control, Progress
 from multivalid.batch.plan import make_plan
 from multivalid.batch.predictor import LevelPredictor
-from multivalid.calibration import Calibration
+from multivalid.calibration import Calibration, JointCalibration
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.remote import gather, lazy_frame
@@ -28,8 +28,72 @@ from multivalid.properties import Pair, Property
 from multivalid.scope import require
 
 MODES = ("practical", "theorem", "paper")
+OnInterrupt = Literal["raise", "return"]
 
 
+@overload
+def multicalibrate(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    groups: Any,
+    data: Any = ...,
+    property: Property = ...,
+    grid: Grid | Any | None = ...,
+    sample_weight: Any = ...,
+    mode: str = ...,
+    alpha: float | Any | None = ...,
+    m: int | Any | None = ...,
+    lipschitz: float | Any | None = ...,
+    holdout: float | Any | None = ...,
+    batched: bool = ...,
+    max_updates: int | None = ...,
+    progress: bool | Progress = ...,
+    on_interrupt: OnInterrupt = ...,
+    random_state: int = ...,
+) -> Calibration: ...
+@overload
+def multicalibrate(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    groups: Any,
+    data: Any = ...,
+    property: Pair,
+    grid: Grid | Any | None = ...,
+    sample_weight: Any = ...,
+    mode: str = ...,
+    alpha: float | Any | None = ...,
+    m: int | Any | None = ...,
+    lipschitz: float | Any | None = ...,
+    holdout: float | Any | None = ...,
+    batched: bool = ...,
+    max_updates: int | None = ...,
+    progress: bool | Progress = ...,
+    on_interrupt: OnInterrupt = ...,
+    random_state: int = ...,
+) -> JointCalibration: ...
+@overload
+def multicalibrate(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    groups: Any,
+    data: Any = ...,
+    property: str,
+    grid: Grid | Any | None = ...,
+    sample_weight: Any = ...,
+    mode: str = ...,
+    alpha: float | Any | None = ...,
+    m: int | Any | None = ...,
+    lipschitz: float | Any | None = ...,
+    holdout: float | Any | None = ...,
+    batched: bool = ...,
+    max_updates: int | None = ...,
+    progress: bool | Progress = ...,
+    on_interrupt: OnInterrupt = ...,
+    random_state: int = ...,
+) -> Calibration | JointCalibration: ...
 def multicalibrate(
     y_true: Any,
     y_pred: Any,
@@ -47,8 +111,9 @@ def multicalibrate(
     batched: bool = False,
     max_updates: int | None = None,
     progress: bool | Progress = False,
+    on_interrupt: OnInterrupt = "raise",
     random_state: int = 0,
-) -> Any:
+) -> Calibration | JointCalibration:
     """Make predictions right on average for every group, given their own value.
 
     Parameters
@@ -89,6 +154,9 @@ def multicalibrate(
         Stop after this many updates, with status "budget".
     progress : bool or callable
         True prints updates, error and potential to standard error; a callable receives the three numbers.
+    on_interrupt : {"raise", "return"}
+        What Ctrl-C does during the fit: raise KeyboardInterrupt, as everywhere, or return what was reached, with status "budget" and a
+        note that says so.
     random_state : int
         Seed of the holdout draw, and in practical mode of the folds.
 
@@ -106,72 +174,93 @@ def multicalibrate(
     >>> fitted.predict([0.49, 0.49], groups=[np.array([False, True])])
     array([0.41, 0.71])
     """
-    prop = require(property)
+    target = require(property)
+    checked = _checked(target, mode, grid, max_updates, batched, on_interrupt)
+    control = Control(max_updates, _reporter(progress), on_interrupt == "return")
+    asked = Asked(checked, grid, m, alpha, lipschitz, batched, control, random_state)
+    # The products are small: threads would spin more than they compute.
+    with threadpool_limits(1, user_api="blas"):
+        if isinstance(target, Pair):
+            frame = lazy_frame(data)
+            data = data if frame is None else gather(frame, "pairs are calibrated")
+            rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=2)
+            target.check_labels(rows.labels)
+            return _pair(target, *split(rows, select.marked(holdout, data, "holdout"), random_state), asked)
+        frame = lazy_frame(data)
+        if frame is not None:
+            stays = lazy_rows(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=target)
+            return _in_engine(target, *held_out(stays, holdout, random_state), asked)
+        rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight)
+        target.check_labels(rows.labels)
+        return _single(target, *split(rows, select.marked(holdout, data, "holdout"), random_state), asked)
+
+
+class Asked(NamedTuple):
+    """What the user fixed of a fit, besides the rows and the target."""
+
+    mode: str
+    grid: Any
+    m: Any
+    alpha: Any
+    lipschitz: Any
+    batched: bool
+    control: Control
+    seed: int
+
+
+def _checked(target: Property | Pair, mode: str, grid: Any, max_updates: Any, batched: bool, on_interrupt: str) -> str:
+    """The mode, once the options that go with it are known to make sense."""
     if mode not in MODES:
         raise InputError(f"mode must be one of {', '.join(MODES)}, got {mode!r}.")
-    if not (grid is None or isinstance(grid, Grid) or isinstance(prop, Pair)):
+    if on_interrupt not in ("raise", "return"):
+        raise InputError(f'on_interrupt must be "raise" or "return", got {on_interrupt!r}.')
+    if not (grid is None or isinstance(grid, Grid) or isinstance(target, Pair)):
         raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
     if max_updates is not None:
         validate.count(max_updates, "max_updates", 0)
-    if batched and (mode != "theorem" or isinstance(prop, Pair)):
-        what = "a pair" if isinstance(prop, Pair) else f"mode={mode!r}"
+    if batched and (mode != "theorem" or isinstance(target, Pair)):
+        what = "a pair" if isinstance(target, Pair) else f"mode={mode!r}"
         raise InputError(f'batched=True is a way to run mode="theorem" for a single property, got {what}.')
-    report = _reporter(progress)
-    frame = lazy_frame(data)
-    if frame is not None and isinstance(prop, Pair):
-        data, frame = gather(frame, "pairs are calibrated"), None
-    if frame is not None:
-        assert isinstance(prop, Property)
-        stays = lazy_rows(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=prop)
-        goal = practical.Goal(m, grid, alpha, max_updates)
-        return _fit_lazy(
-            stays, prop, goal, mode=mode, lipschitz=lipschitz, holdout=holdout, batched=batched, progress=report, seed=random_state
-        )
-    width = 2 if isinstance(prop, Pair) else 1
-    rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=width)
-    prop.check_labels(rows.labels)
-    fitting, held = split(rows, select.marked(holdout, data, "holdout"), random_state)
-    # The products are small: threads would spin more than they compute.
-    with threadpool_limits(1, user_api="blas"):
-        if isinstance(prop, Pair):
-            from multivalid.joint.fit import fit_pair  # a third of the library, which single properties need not wait for
-
-            return fit_pair(
-                fitting, held, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz, max_updates=max_updates,
-                progress=report, random_state=random_state,
-            )  # fmt: skip
-        if mode == "practical":
-            goal = practical.Goal(m, grid, alpha, max_updates)
-            done = practical.fit(fitting, prop, goal, held=held, progress=report, random_state=random_state)
-            return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels, held or fitting)
-        plan = make_plan(fitting, prop, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
-        made = theorem.fit(fitting, prop, plan, held=held, batched=batched, max_updates=max_updates, progress=report)
-    return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels, held or fitting)
+    return mode
 
 
-def _fit_lazy(
-    rows: LazyRows,
-    prop: Property,
-    goal: practical.Goal,
-    *,
-    mode: str,
-    lipschitz: float | None,
-    holdout: Any,
-    batched: bool,
-    progress: Progress | None,
-    seed: int,
-) -> Calibration:
+def _single(prop: Property, rows: Rows, held: Rows | None, asked: Asked) -> Calibration:
+    """A single property, on rows in memory."""
+    if asked.mode == "practical":
+        goal = practical.Goal(asked.m, asked.grid, asked.alpha, asked.control)
+        done = practical.fit(rows, prop, goal, held=held, random_state=asked.seed)
+        return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels, held or rows)
+    plan = make_plan(rows, prop, mode=asked.mode, grid=asked.grid, m=asked.m, alpha=asked.alpha, lipschitz=asked.lipschitz)
+    made = theorem.fit(rows, prop, plan, held=held, batched=asked.batched, control=asked.control)
+    return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels, held or rows)
+
+
+def _in_engine(prop: Property, rows: LazyRows, held: LazyRows | None, asked: Asked) -> Calibration:
     """The same on rows that stay where they are."""
-    fitting, held = held_out(rows, holdout, seed)
-    if mode == "practical":
-        with threadpool_limits(1, user_api="blas"):
-            done = practical_lazy.fit_lazy(fitting, prop, goal, held=held, progress=progress, random_state=seed)
+    if asked.mode == "practical":
+        goal = practical.Goal(asked.m, asked.grid, asked.alpha, asked.control)
+        done = practical_lazy.fit_lazy(rows, prop, goal, held=held, random_state=asked.seed)
         return Calibration(prop, rows.groups, done.predictor, done.certificate)
     made = batch_lazy.fit_lazy(
-        fitting, prop, mode=mode, grid=goal.grid, m=goal.m, alpha=goal.alpha, lipschitz=lipschitz, held=held,
-        batched=batched, max_updates=goal.max_updates, progress=progress,
+        rows, prop, mode=asked.mode, grid=asked.grid, m=asked.m, alpha=asked.alpha, lipschitz=asked.lipschitz, held=held,
+        batched=asked.batched, control=asked.control,
     )  # fmt: skip
     return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate)
+
+
+def _pair(pair: Pair, rows: Rows, held: Rows | None, asked: Asked) -> JointCalibration:
+    """Both coordinates of a pair; grid, m, alpha and lipschitz are one value or one per coordinate."""
+    # A third of the library, which single properties need not wait for.
+    from multivalid.joint import plan, theorem
+    from multivalid.joint import practical as joint_practical
+
+    if asked.mode == "practical":
+        goal = joint_practical.PairGoal.of(asked.m, asked.grid, asked.alpha, asked.control)
+        done = joint_practical.fit(rows, pair, goal, held=held, random_state=asked.seed)
+        return JointCalibration(pair, rows.groups, done.predictor, done.certificate, done.levels, held or rows)
+    settled = plan.make_plan(rows, pair, mode=asked.mode, grid=asked.grid, m=asked.m, alpha=asked.alpha, lipschitz=asked.lipschitz)
+    made = theorem.fit(rows, pair, settled, held=held, control=asked.control)
+    return JointCalibration(pair, rows.groups, made.predictor, made.certificate, made.levels, held or rows)
 
 
 def split(rows: Rows, holdout: Any, random_state: int) -> tuple[Rows, Rows | None]:

@@ -13,7 +13,7 @@ from multivalid.storage import read_json
 # Where each kind is read; only the part that a file needs is imported.
 READERS = {
     "multivalid.calibration": ("multivalid.calibration", "Calibration.from_json"),
-    "multivalid.joint_calibration": ("multivalid.joint.calibration", "JointCalibration.from_json"),
+    "multivalid.joint_calibration": ("multivalid.calibration", "JointCalibration.from_json"),
     "multivalid.online": ("multivalid.online.state", "from_json"),
 }
 

@@ -7,12 +7,15 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from multivalid.errors import InputError, ModelFileError
 from multivalid.groups.family import FittedGroups
+from multivalid.json_checks import shown
 from multivalid.properties.pairs import Pair
 from multivalid.properties.parse import Parsed, parse_any, spec_of
 
-VERSION = 2  # 2: the practical model has twists
+VERSION = 3  # 2: the practical model has twists; 3: certificates say what a constant prediction would reach
+READABLE = (2, 3)
 FIELDS = {"kind", "version", "property", "groups", "predictor", "certificate"}
-P = TypeVar("P")
+P_co = TypeVar("P_co", covariant=True)
+Reader = Callable[[dict[str, Any], int], P_co]  # plain data and the number of groups → a predictor
 
 
 class Writable(Protocol):
@@ -29,6 +32,7 @@ class Parts(NamedTuple):
     groups: FittedGroups
     predictor: Any
     certificate: dict[str, Any]
+    complete: bool  # whether the file is of this version, so that no field may be missing
 
 
 def described(kind: str, property: Parsed, groups: FittedGroups, predictor: Writable, certificate: Writable) -> dict[str, Any]:
@@ -56,20 +60,22 @@ def parts(content: Mapping[str, Any], kind: str) -> Parts:
         raise ModelFileError(f"the model has fields {sorted(set(content) ^ FIELDS)} too many or too few.")
     if content["kind"] != kind:
         raise ModelFileError(f"the model is a {content['kind']!r}, not a {kind!r}.")
-    if content["version"] != VERSION or isinstance(content["version"], bool):
-        raise ModelFileError(f"the model has version {content['version']!r}; this release reads version {VERSION}.")
+    version = content["version"]
+    if isinstance(version, bool) or not isinstance(version, int) or version not in READABLE:
+        known = " and ".join(map(str, READABLE))
+        raise ModelFileError(f"the model has version {shown(version)}; this release reads versions {known}.")
     if not isinstance(content["property"], str):
-        raise ModelFileError(f"property must be text, got {content['property']!r}.")
+        raise ModelFileError(f"property must be text, got {shown(content['property'])}.")
     if not isinstance(content["certificate"], dict):
         raise ModelFileError("certificate must be an object.")
     try:
         prop = parse_any(content["property"])
     except InputError as error:
         raise ModelFileError(f"property: {error} A property or pair of your own must be registered before loading.") from None
-    return Parts(prop, FittedGroups.from_json(content["groups"]), content["predictor"], content["certificate"])
+    return Parts(prop, FittedGroups.from_json(content["groups"]), content["predictor"], content["certificate"], version == VERSION)
 
 
-def predictor_of(data: Any, groups: int, kinds: Mapping[str, Callable[[dict[str, Any], int], P]]) -> P:
+def predictor_of(data: Any, groups: int, kinds: Mapping[str, Reader[P_co]]) -> P_co:
     """The predictor that a model file describes, by the reader of its kind."""
     if not isinstance(data, dict) or not isinstance(data.get("kind"), str) or data["kind"] not in kinds:
         raise ModelFileError(f"predictor must be an object of kind {' or '.join(kinds)}.")

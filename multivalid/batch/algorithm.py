@@ -11,19 +11,19 @@ Algorithm 2 is the same loop with a threshold for each cell and groups that may 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.batch.rules import Rule, violation
+from multivalid.batch.control import INTERRUPTED, UNLIMITED, Control
+from multivalid.batch.control import Progress as Progress
+from multivalid.batch.rules import Rule, worst_error
 from multivalid.batch.state import Patch as Patch
 from multivalid.batch.state import State, Target
 from multivalid.properties.base import Array
 
-Progress = Callable[[int, float, float], None]
 REPORT_EVERY = 50
 CELLS_AT_A_TIME = 64
 
@@ -56,11 +56,11 @@ class Trace:
         return -np.diff(np.asarray(self.potential))
 
 
-def run(state: State, rule: Rule, *, max_updates: int | None = None, progress: Progress | None = None) -> Trace:
+def run(state: State, rule: Rule, control: Control = UNLIMITED) -> Trace:
     """Apply `rule` to `state` until it is satisfied, every violating cell is blocked, or the budget is used up.
 
-    Ctrl-C ends the run early: what is done stays done, and the status says `budget`. The status `blocked` says that blocked cells are
-    all that is left; whether the goal is met nevertheless is for the caller to judge.
+    Where `control` keeps interrupted runs, Ctrl-C ends the run early: what is done stays done, and the status says `budget`. The
+    status `blocked` says that blocked cells are all that is left; whether the goal is met nevertheless is for the caller to judge.
     """
     trace = Trace(potential=[state.potential()])
     queue, seen = _Queue(state, rule), _Slopes(state.steepness)
@@ -78,17 +78,19 @@ def run(state: State, rule: Rule, *, max_updates: int | None = None, progress: P
             to = rule.destination(cell, level)
             if to is None:
                 queue.block(level, group)
-            elif max_updates is not None and len(trace.patches) >= max_updates:
+            elif not control.room(len(trace.patches)):
                 trace.status = "budget"
                 break
             else:
                 _update(state, queue, trace, cell, Patch(group, level, to))
-                if progress and len(trace.patches) % REPORT_EVERY == 0:
-                    _report(progress, state, trace)
-        if progress:
-            _report(progress, state, trace)
+                if control.progress and len(trace.patches) % REPORT_EVERY == 0:
+                    _report(control, state, trace)
+        if control.progress:
+            _report(control, state, trace)
     except KeyboardInterrupt:
-        trace.status = "budget"
+        if not control.keep_interrupted:
+            raise
+        trace.status, trace.note = "budget", INTERRUPTED
         _roll_back(state, trace)
     trace.steepest = seen.steepest()
     trace.blocked = _blocked(state, rule, queue)
@@ -104,9 +106,8 @@ def _update(state: State, queue: _Queue, trace: Trace, cell: Target, patch: Patc
     queue.changed([patch.source, patch.target], touched)
 
 
-def _report(progress: Progress, state: State, trace: Trace) -> None:
-    worst = float(violation(state.mass, state.identification).sum(axis=0).max())
-    progress(len(trace.patches), worst, trace.potential[-1])
+def _report(control: Control, state: State, trace: Trace) -> None:
+    control.tell(len(trace.patches), worst_error(state.mass, state.identification), trace.potential[-1])
 
 
 def _roll_back(state: State, trace: Trace) -> None:

@@ -22,9 +22,10 @@ import numpy as np
 from multivalid.atoms.response import Response
 from multivalid.atoms.select import Rows
 from multivalid.audit.cells import tabulate
-from multivalid.batch.algorithm import Blocked, Progress, Trace, slopes
+from multivalid.batch.algorithm import Blocked, Trace, slopes
+from multivalid.batch.control import INTERRUPTED, UNLIMITED, Control
 from multivalid.batch.patches import replay
-from multivalid.batch.rules import Rule, violation
+from multivalid.batch.rules import Rule, worst_error
 from multivalid.batch.state import Patch
 from multivalid.errors import InputError
 from multivalid.grid import Grid
@@ -77,10 +78,6 @@ class Cells:
         everyone = (float(self.response.on_grid(self.sums[j, :, 0])[1][j]) for j in range(len(self.grid)))
         return (self.constant + sum(everyone)) / self.total
 
-    def worst(self) -> float:
-        """The largest error of any group."""
-        return float(violation(self.mass, self.identification).sum(axis=0).max())
-
     def cell(self, level: int, group: int) -> CellCurves:
         """V and S of one cell at every level."""
         sums = self.sums[level, :, group]
@@ -105,12 +102,11 @@ def run_batched(
     rule: Rule,
     *,
     constant: float = 0.0,
-    max_updates: int | None = None,
-    progress: Progress | None = None,
+    control: Control = UNLIMITED,
 ) -> tuple[Trace, Cells]:
     """Rounds until no cell is worth moving; `first` is what `measure` tells before any patch.
 
-    Ctrl-C ends the run after the last round that was measured in full, with status `budget`.
+    Where `control` keeps interrupted runs, Ctrl-C ends the run after the last round that was measured in full, with status `budget`.
     """
     cells = Cells(first, response, grid, constant)
     trace, passes = Trace(potential=[cells.potential()]), 1
@@ -118,9 +114,9 @@ def run_batched(
         while True:
             moves, trace.blocked, steep = best_moves(cells, rule)
             trace.steepest = max(trace.steepest, steep)
-            if progress:
-                progress(len(trace.patches), cells.worst(), trace.potential[-1])
-            room = len(moves) if max_updates is None else max_updates - len(trace.patches)
+            if control.progress:
+                control.tell(len(trace.patches), worst_error(cells.mass, cells.identification), trace.potential[-1])
+            room = control.room(len(trace.patches), len(moves))
             if trace.status == "budget" or not moves:
                 break
             if room < len(moves):
@@ -130,11 +126,13 @@ def run_batched(
                 cells, passes = Cells(measure(patches), response, grid, constant), passes + 1
                 trace.patches, trace.potential = patches, [*trace.potential, *(trace.potential[-1] - _drops(moves))]
     except KeyboardInterrupt:
-        trace.status = "budget"
+        if not control.keep_interrupted:
+            raise
+        trace.status, trace.note = "budget", INTERRUPTED + "\n"
     if trace.status == "converged" and trace.blocked:
         trace.status = "blocked"
     times = "1 pass" if passes == 1 else f"{passes} passes"
-    trace.note = f"Batched rounds: {times} over the rows; the order of updates is not the paper's, the theorem's bounds hold."
+    trace.note += f"Batched rounds: {times} over the rows; the order of updates is not the paper's, the theorem's bounds hold."
     return trace, cells
 
 

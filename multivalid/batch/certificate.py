@@ -2,27 +2,90 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 import numpy as np
 
+from multivalid import json_checks as read
 from multivalid.batch.algorithm import Blocked
 from multivalid.errors import ModelFileError
 from multivalid.properties.base import Array
-from multivalid.storage import is_number
 
-STATUS = ("converged", "blocked", "budget")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # a type variable with a default is in the standard library from 3.13 on
+
+    N = TypeVar("N", default=float)
+    W = TypeVar("W", default=int)
+    B = TypeVar("B", default=Blocked, bound=tuple[Any, ...])
+else:
+    from typing import TypeVar
+
+    N, W, B = TypeVar("N"), TypeVar("W"), TypeVar("B")
+
+Check = Callable[[Any, str], Any]
+STATUS = ("converged", "vacuous", "coarse", "blocked", "budget", "uncalibrated")
 
 
-@dataclass(frozen=True)
-class Certificate:
+def _status(value: Any, name: str) -> str:
+    if value not in STATUS:
+        raise ModelFileError(f"{name} must be one of {', '.join(STATUS)}, got {read.shown(value)}.")
+    return str(value)
+
+
+def _blocked(value: Any, name: str) -> list[Blocked]:
+    return [_blocked_cell(cell, name) for cell in read.items(value, name)]
+
+
+def _blocked_cell(cell: Any, name: str) -> Blocked:
+    if not isinstance(cell, list) or len(cell) != len(Blocked._fields):
+        raise ModelFileError(f"{name}: a blocked cell must have {len(Blocked._fields)} values, got {read.shown(cell)}.")
+    where = [read.whole(value, name) for value in cell[:2]]
+    known = [read.number(value, name) for value in cell[2:4]]
+    return Blocked(where[0], where[1], known[0], known[1], *(read.number_or_nan(value, name) for value in cell[4:]))
+
+
+# What a value from a file must be.
+CHECKS: dict[str, Check] = {
+    "status": _status,
+    "mode": read.text,
+    "alpha": read.number,
+    "error": read.number,
+    "updates": read.whole,
+    "update_bound": read.optional(read.whole),
+    "potential": read.numbers,
+    "least_drop": read.number_or_nan,
+    "drop_bound": read.number,
+    "lipschitz": read.number_or_nan,
+    "steepest": read.number_or_nan,
+    "blocked": _blocked,
+    "initial": read.number_or_nan,
+    "optimal": read.number_or_nan,
+    "sample_bound": read.optional(read.number),
+    "holdout_error": read.optional(read.number),
+    "holdout_debiased": read.optional(read.number),
+    "holdout_bound": read.optional(read.number),
+    "note": read.text,
+    "asked": read.flag,
+    "trivial": read.optional(read.number),
+    "error_before": read.optional(read.number),
+    "off": read.optional(read.whole),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate(Generic[N, W, B]):
     """What was asked, what was reached, and the bounds that hold.
+
+    Numbers are floats for a single property; `JointCertificate` has two of each, one per coordinate.
 
     Attributes
     ----------
     status : str
-        "converged", "blocked" (some cells violate the goal and no level improves them), or "budget" (stopped early).
+        "converged": the error asked for was reached, and it is one worth asking for. "vacuous": it was reached, but a constant
+        prediction reaches it too. "coarse": it was reached, yet groups are off beyond chance on the rows fitted. "blocked": some cells
+        violate the goal and nothing improves them. "budget": stopped early. "uncalibrated": the loop ended above its promise.
     mode : str
         The rule that was followed.
     alpha : float
@@ -31,17 +94,17 @@ class Certificate:
         The largest V-error of any group reached on the rows fitted.
     updates, update_bound : int
         Updates made, and the most that the theorem allows (None where there is no such bound, as in practical mode).
-    initial, optimal : float
-        Mean score of the rounded predictions at the start, and a lower bound on that of any predictor.
     potential : array
-        Mean score before the first update and after each.
+        Mean score (of the first coordinate) before the first update and after each.
     least_drop, drop_bound : float
         The smallest drop of the potential in one update (NaN without updates), and the bound it must respect.
     lipschitz, steepest : float
         The L that the guarantee uses, and the steepest V between levels in any cell visited.
     blocked : list
         Cells that stay violated: group, level, weight, identification, lipschitz, jump.
-    sample_bound : float
+    initial, optimal : float
+        Mean score of the rounded predictions at the start, and a lower bound on that of any predictor.
+    sample_bound : float or None
         Bound on the population's error from the rows fitted and the number of updates, with probability 95 %.
     holdout_error, holdout_debiased, holdout_bound : float or None
         V-error on rows not used, the same with the noise taken out, and a bound on the population's error with probability 95 %.
@@ -49,150 +112,128 @@ class Certificate:
         What a person should know besides.
     asked : bool
         Whether the user gave alpha; in practical mode it is otherwise the error that chance alone would allow.
+    trivial : float or None
+        The error that the best constant prediction has on the rows fitted: an alpha above it promises nothing.
+    error_before : float or None
+        The largest V-error of any group before the first update.
+    off : int or None
+        How many groups are off beyond chance, on rows held out where there are some, else on the rows fitted.
 
     Examples
     --------
     >>> import multivalid as mv
-    >>> fitted = mv.multicalibrate([0.9] * 4, [0.1] * 4, groups=[], mode="theorem", m=10)
-    >>> fitted.certificate.status, fitted.certificate.updates, fitted.certificate.error <= fitted.certificate.alpha
-    ('converged', 1, True)
+    >>> y, group = [0.1] * 50 + [0.9] * 50, [False] * 50 + [True] * 50
+    >>> made = mv.multicalibrate(y, [0.5] * 100, groups=[group], mode="theorem", m=20).certificate
+    >>> made.status, made.updates, made.error <= made.alpha <= made.trivial
+    ('converged', 2, True)
     """
+
+    CHECKS: ClassVar[dict[str, Check]] = CHECKS
+    ADDED: ClassVar[frozenset[str]] = frozenset({"trivial", "error_before", "off"})
 
     status: str
     mode: str
-    alpha: float
-    error: float
-    updates: int
+    alpha: N
+    error: N
+    updates: W
     update_bound: int | None
-    initial: float
-    optimal: float
     potential: Array
-    least_drop: float
-    drop_bound: float
-    lipschitz: float
-    steepest: float
-    blocked: list[Blocked] = field(default_factory=list)
+    least_drop: N
+    drop_bound: N
+    lipschitz: N
+    steepest: N
+    blocked: list[B] = field(default_factory=list)
+    initial: float = float("nan")
+    optimal: float = float("nan")
     sample_bound: float | None = None
-    holdout_error: float | None = None
-    holdout_debiased: float | None = None
-    holdout_bound: float | None = None
+    holdout_error: N | None = None
+    holdout_debiased: N | None = None
+    holdout_bound: N | None = None
     note: str = ""
     asked: bool = True
+    trivial: N | None = None
+    error_before: N | None = None
+    off: int | None = None
 
     def summary(self) -> str:
         """The certificate in a few lines for a person."""
-        within = "" if self.update_bound is None else f", at most {self.update_bound:,} by the theorem"
+        lines = [f"{self.status}: {self._reached()}", self._work(), *self._why(), *self._on_the_population(), self.note]
+        return "\n".join(line for line in lines if line)
+
+    def _reached(self) -> str:
         goal = f"{self.alpha:.3g} asked" if self.asked else f"chance alone allows {self.alpha:.3g}"
-        lines = [
-            f"{self.status}: worst group error {self.error:.3g} on the rows fitted; {goal} ({self.mode} mode).",
-            f"{self._moves()}{within}; mean score {self.potential[0]:.6g} → {self.potential[-1]:.6g}.",
-        ]
-        if self.mode == "practical" and self.status == "blocked" and not self.blocked:
+        return f"worst group error {self.error:.3g} on the rows fitted; {goal} ({self.mode} mode)."
+
+    def _work(self) -> str:
+        """How many cells moved; in the practical mode most of the work is done before, by one fit of all groups."""
+        within = "" if self.update_bound is None else f", at most {self.update_bound:,} by the theorem"
+        moves = f"{self.updates:,} updates"
+        if self.mode == "practical":
+            moves = (
+                f"{self.updates:,} cells moved after the fit of all groups" if self.updates else "No cell had to move on its own"
+            )
+        return f"{moves}{within}; mean score {self.potential[0]:.6g} → {self.potential[-1]:.6g}."
+
+    def _why(self) -> list[str]:
+        """What the status rests on, where it is not plain."""
+        lines = []
+        if self._was_met():
+            lines.append("The predictions met this already: nothing had to be done.")
+        if self.status == "vacuous":
+            lines.append(self._vacuous())
+        if self.status == "coarse":
+            lines.append(
+                f"{self.off} groups are off beyond chance on these rows all the same: take more levels, or practical mode."
+            )
+        if self.mode == "practical" and self.status == "blocked" and not self.blocked and not self.off:
             lines.append(
                 "No cell is off beyond chance: what is left above the error asked cannot be told from noise on these rows."
             )
         if self.blocked:
-            worst = max(self.blocked, key=lambda cell: cell.weight * cell.identification**2)
-            lines.append(
-                f"{len(self.blocked)} cells are off beyond chance, but no correction of them held up on rows held out."
-                if np.isnan(worst.jump)
-                else f"{len(self.blocked)} cells cannot be improved: between two levels V jumps by up to {worst.jump:.3g} "
-                f"(labels with ties); a finer grid or jittered labels help."
-            )
-        if self.holdout_error is not None and self.holdout_debiased is not None and self.holdout_bound is not None:
-            lines.append(
-                f"On rows held out: error {self.holdout_error:.3g}, debiased {self.holdout_debiased:.3g}; "
-                f"at most {self.holdout_bound:.3g} on the population with probability 95 %."
-            )
-        elif self.sample_bound is not None:
-            lines.append(
-                f"On the population: at most {self.sample_bound:.3g} with probability 95 %; hold rows out for a sharper bound."
-            )
-        return "\n".join([*lines, *([self.note] if self.note else [])])
+            lines.append(self._stuck())
+        return lines
 
-    def _moves(self) -> str:
-        """How many cells moved; in the practical mode most of the work is done before, by one fit of all groups."""
-        if self.mode == "practical":
-            return f"{self.updates:,} cells moved after the fit of all groups" if self.updates else "No cell had to move on its own"
-        return f"{self.updates:,} updates"
+    def _was_met(self) -> bool:
+        return self.error_before is not None and not self.updates and bool(np.all(np.asarray(self.error_before) <= self.alpha))
+
+    def _vacuous(self) -> str:
+        return f"This promises nothing: a constant prediction has an error of {self.trivial:.3g}, below the {self.alpha:.3g} asked."
+
+    def _stuck(self) -> str:
+        cells = [Blocked(*cell) for cell in self.blocked]
+        worst = max(cells, key=lambda cell: cell.weight * cell.identification**2)
+        if np.isnan(worst.jump):
+            return f"{len(cells)} cells are off beyond chance, but no correction of them held up on rows held out."
+        return (
+            f"{len(cells)} cells cannot be improved: between two levels V jumps by up to {worst.jump:.3g} (labels with ties); "
+            f"a finer grid or jittered labels help."
+        )
+
+    def _on_the_population(self) -> list[str]:
+        if self.holdout_error is not None and self.holdout_debiased is not None:
+            said = f"On rows held out: error {self.holdout_error:.3g}, debiased {self.holdout_debiased:.3g}"
+            if self.holdout_bound is None:
+                return [f"{said}."]
+            return [f"{said}; at most {self.holdout_bound:.3g} on the population with probability 95 %."]
+        if self.sample_bound is not None:
+            return [f"On the population: at most {self.sample_bound:.3g} with probability 95 %; hold rows out for a sharper bound."]
+        return []
 
     def __str__(self) -> str:
         return self.summary()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; infinities and NaN become null."""
-        data = asdict(self)
-        data["potential"] = self.potential.tolist()
-        data["blocked"] = [[_plain(value) for value in cell] for cell in self.blocked]
-        return {name: _plain(value) for name, value in data.items()}
+        return {one.name: read.plain(getattr(self, one.name)) for one in fields(self)}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Certificate:
-        """The certificate that `to_json` described, every field checked."""
-        known = {f.name for f in fields(cls)}
-        if set(data) != known:
-            raise ModelFileError(f"certificate: fields {sorted(known ^ set(data))} are missing or unknown.")
-        if data["status"] not in STATUS:
-            raise ModelFileError(f"certificate: status must be one of {', '.join(STATUS)}, got {str(data['status'])[:40]}.")
-        for name in ("mode", "note"):
-            if not isinstance(data[name], str):
-                raise ModelFileError(f"certificate: {name} must be text, got {str(data[name])[:40]}.")
-        if not isinstance(data["asked"], bool):
-            raise ModelFileError(f"certificate: asked must be true or false, got {str(data['asked'])[:40]}.")
-        made = dict(data)
-        for name in _NUMBERS:
-            made[name] = _number(data[name], name)
-        for name in _MAYBE:
-            made[name] = _maybe(data[name], name)
-        for name in ("sample_bound", "holdout_error", "holdout_debiased", "holdout_bound"):
-            made[name] = None if data[name] is None else _number(data[name], name)
-        for name in ("updates", "update_bound"):
-            if not (data[name] is None and name == "update_bound"):
-                made[name] = _whole(data[name], name)
-        made["potential"] = np.array([_number(value, "potential") for value in _list(data["potential"], "potential")])
-        made["blocked"] = [_blocked(cell) for cell in _list(data["blocked"], "blocked")]
-        return cls(**made)
+    def from_json(cls, data: Any, *, complete: bool = True) -> Self:
+        """The certificate that `to_json` described, every field checked.
 
-
-_NUMBERS = ("alpha", "error", "initial", "optimal", "drop_bound")
-_MAYBE = ("least_drop", "lipschitz", "steepest")  # NaN where there is no such number; null in a file
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _maybe(value: Any, name: str) -> float:
-    return float("nan") if value is None else _number(value, name)
-
-
-def _number(value: Any, name: str) -> float:
-    if not is_number(value):
-        raise ModelFileError(f"certificate: {name} must be a finite number, got {str(value)[:40]}.")
-    return float(value)
-
-
-def _whole(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
-        raise ModelFileError(f"certificate: {name} must be a whole number, got {str(value)[:40]}.")
-    return value
-
-
-def _list(value: Any, name: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise ModelFileError(f"certificate: {name} must be a list, got {type(value).__name__}.")
-    return value
-
-
-def _blocked(cell: Any) -> Blocked:
-    if not isinstance(cell, list) or len(cell) != len(Blocked._fields):
-        raise ModelFileError(f"certificate: a blocked cell must have {len(Blocked._fields)} values, got {str(cell)[:80]}.")
-    group, level, weight, identification, lipschitz, jump = cell
-    return Blocked(
-        _whole(group, "blocked group"),
-        _whole(level, "blocked level"),
-        _number(weight, "blocked weight"),
-        _number(identification, "blocked identification"),
-        _maybe(lipschitz, "blocked lipschitz"),
-        _maybe(jump, "blocked jump"),
-    )
+        Where the file need not be `complete`, it is of version 2, which lacks the fields `ADDED` since.
+        """
+        if not isinstance(data, dict):
+            raise ModelFileError("certificate must be an object.")
+        wanted = set(cls.CHECKS) - (set() if complete else cls.ADDED - set(data))
+        content = read.record(data, "certificate", wanted)
+        return cls(**{name: cls.CHECKS[name](value, f"certificate: {name}") for name, value in content.items()})

@@ -9,18 +9,18 @@ import numpy as np
 from multivalid import validate
 from multivalid.atoms.lazy import LazyRows
 from multivalid.atoms.partitions import fold
-from multivalid.atoms.predict import Moves, predicting_levels
 from multivalid.atoms.probe import largest_identification
 from multivalid.atoms.response import Piecewise, response
 from multivalid.atoms.select import Rows
 from multivalid.atoms.table import totals
 from multivalid.audit.lazy import audit_lazy
 from multivalid.batch import theorem
-from multivalid.batch.algorithm import Patch, Progress, Trace, run
+from multivalid.batch.algorithm import Patch, Trace, run
 from multivalid.batch.batched import LabelTable, affordable, run_batched
 from multivalid.batch.certificate import Certificate
-from multivalid.batch.patches import replay
+from multivalid.batch.control import Control
 from multivalid.batch.plan import Plan, label_facts, make_plan, settle, slope
+from multivalid.batch.predictor import LevelPredictor
 from multivalid.batch.state import State
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
@@ -41,8 +41,7 @@ def fit_lazy(
     lipschitz: float | None,
     held: LazyRows | None,
     batched: bool,
-    max_updates: int | None,
-    progress: Progress | None,
+    control: Control,
 ) -> theorem.Fit:
     """Levels, atoms (or passes over the rows, if `batched`), plan, run, certificate: the same patches as on the collected rows."""
     ends = _ends(rows)
@@ -64,29 +63,27 @@ def fit_lazy(
         return settle(mode, draft.grid, steep, alpha)
 
     run_on = _in_rounds if batched else _one_by_one
-    trace, table, best, plan = run_on(rows, prop, draft, answer, settled, max_updates, progress)
+    trace, table, best, plan = run_on(rows, prop, draft, answer, settled, control)
     bound = max(facts.bound, largest_identification([rows], prop, plan.grid))
     optimal = best / rows.totals.weight
     certificate = theorem.certify(plan, trace, table, optimal=optimal, bound=bound, rows=rows.totals.effective)
     if held is not None:
-        after = held.predicting(
-            predicting_levels(held.frame, held.groups, plan.grid, trace.patches, moves(trace.patches, plan.grid))
-        )
+        after = held.predicting(LevelPredictor(plan.grid, trace.patches).on_frame(held.frame, held.groups))
         certificate = judge(certificate, rows, after, prop, plan.grid)
     return theorem.Fit(plan.grid, None, trace.patches, certificate)
 
 
 def _one_by_one(
-    rows: LazyRows, prop: Property, draft: Plan, answer: Piecewise, settled: Settled, most: int | None, progress: Progress | None
+    rows: LazyRows, prop: Property, draft: Plan, answer: Piecewise, settled: Settled, control: Control
 ) -> tuple[Trace, theorem.CellTable, float, Plan]:
     table, constant, best = rows.atoms(prop, draft.grid, answer)
     plan = settled(np.stack([totals(table.bin, column, answer.bins) for column in table.sums.T], axis=1))
     state = State(table, answer, plan.grid, constant)
-    return run(state, plan.rule, max_updates=most, progress=progress), state, best, plan
+    return run(state, plan.rule, control), state, best, plan
 
 
 def _in_rounds(
-    rows: LazyRows, prop: Property, draft: Plan, answer: Piecewise, settled: Settled, most: int | None, progress: Progress | None
+    rows: LazyRows, prop: Property, draft: Plan, answer: Piecewise, settled: Settled, control: Control
 ) -> tuple[Trace, theorem.CellTable, float, Plan]:
     """No atoms are made: every round is a pass over the rows, which replays the patches so far."""
     affordable(draft.grid, answer, len(rows.groups))
@@ -97,7 +94,7 @@ def _in_rounds(
     constant, best = rows.score_sums(prop, answer)
     first = measure(())
     plan = settled(first[:, :, 0].sum(axis=0))
-    trace, cells = run_batched(first, measure, answer, plan.grid, plan.rule, constant=constant, max_updates=most, progress=progress)
+    trace, cells = run_batched(first, measure, answer, plan.grid, plan.rule, constant=constant, control=control)
     return trace, cells, best, plan
 
 
@@ -107,15 +104,6 @@ def judge(certificate: Certificate, rows: LazyRows, held: LazyRows, prop: Proper
     return theorem.judged_by(
         certificate, audit_lazy(held, prop, grid, beyond=True, values=False), rows=held.totals.effective, bound=bound
     )
-
-
-def moves(patches: list[Patch], grid: Grid) -> Moves:
-    """Where rows of given groups and level end up: what a join needs."""
-
-    def targets(dense: np.ndarray[tuple[int, int], np.dtype[np.bool_]], level: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Array:
-        return grid.points[replay(patches, level, len(grid), Membership.from_dense(dense))]
-
-    return targets
 
 
 def _ends(*parts: LazyRows) -> Rows:

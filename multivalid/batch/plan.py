@@ -34,14 +34,20 @@ class Plan:
 
 def label_facts(prop: Property, labels: Array, weights: Array | None = None) -> Facts:
     """Facts for the unit interval where labels lie in it, else for the interval they span; rows of weight 0 do not count."""
+    return prop.facts(*label_range(prop, labels, weights))
+
+
+def label_range(prop: Property, labels: Array, weights: Array | None = None) -> tuple[float, float]:
+    """The unit interval where labels lie in it, else the interval that labels with weight span."""
     used = labels if weights is None else labels[weights > 0]
     lo, hi = float(used.min()), float(used.max())
     if lo >= 0 and hi <= 1:
         lo, hi = 0.0, 1.0
     elif lo == hi:
-        lo, hi = lo - 0.5, hi + 0.5
+        room = max(0.5, 1e-6 * abs(lo))  # half a unit would vanish beside a label of 1e150
+        lo, hi = lo - room, hi + room
     domain = prop.label_domain
-    return prop.facts(max(lo, domain.lo), min(hi, domain.hi))
+    return max(lo, domain.lo), min(hi, domain.hi)
 
 
 def label_bound(prop: Property, grid: Grid, labels: Array, weights: Array) -> float:
@@ -74,20 +80,31 @@ def settle(mode: str, grid: Grid, steep: float, alpha: float | None) -> Plan:
 
 
 def _theorem(grid: Grid, lipschitz: float, alpha: float | None) -> Plan:
-    # The theorem asks that V be within Lg of zero at the outermost levels too, so their distance to the ends counts as a gap.
-    gap = max(grid.gap, grid.edge)
+    gap = reach(grid)
     step = 4 * lipschitz**2 * gap**2
     if alpha is None:
         alpha = 2 * step
     threshold = (alpha - step) / len(grid)
     if threshold <= 0:
-        enough = ceil(len(grid) * sqrt(2 * step / alpha) * (1 - 1e-12))  # the hair keeps a whole number whole
-        raise InputError(
-            f"alpha={alpha:g} is out of reach of a grid with gap {gap:g} and L={lipschitz:g}: levels alone cost "
-            f"4L²g² = {step:g}; take alpha above that, or at least m = {enough} levels."
-        )
+        raise out_of_reach(alpha, grid, lipschitz)
     least = threshold / (4 * lipschitz)
     return Plan("theorem", grid, TheoremRule(threshold, 2 * lipschitz * gap, least), alpha, lipschitz, least)
+
+
+def reach(grid: Grid) -> float:
+    """g of the theorem: V must be within Lg of zero at the outermost levels too, so their distance to the ends counts as a gap."""
+    return max(grid.gap, grid.edge)
+
+
+def out_of_reach(alpha: float, grid: Grid, lipschitz: float) -> InputError:
+    """The error for an alpha below what the levels alone cost, with the number of levels that would do."""
+    gap = reach(grid)
+    step = 4 * lipschitz**2 * gap**2
+    enough = ceil(len(grid) * sqrt(2 * step / alpha) * (1 - 1e-12))  # the hair keeps a whole number whole
+    return InputError(
+        f"alpha={alpha:g} is out of reach of a grid with gap {gap:g} and L={lipschitz:g}: levels alone cost "
+        f"4L²g² = {step:g}; take alpha above that, or at least m = {enough} levels."
+    )
 
 
 def _printed(grid: Grid, lipschitz: float, alpha: float | None) -> Plan:

@@ -6,28 +6,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid import json_checks as read
+from multivalid.atoms.predict import predicting_levels
+from multivalid.atoms.summary import PREDICTION
 from multivalid.batch.algorithm import Patch
-from multivalid.batch.patches import predict
+from multivalid.batch.patches import predict, replay
 from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
+from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership
+from multivalid.groups.remote import Frame
 from multivalid.properties.base import Array
-from multivalid.storage import is_number
 
 
 class Predictor(Protocol):
     """What a calibration applies to new rows."""
 
     @property
-    def grid(self) -> Grid:
-        """The levels its guarantee conditions on."""
+    def grids(self) -> tuple[Grid, ...]:
+        """The levels its guarantee conditions on, for each column of the predictions."""
 
     @property
     def patches(self) -> Sequence[tuple[Any, ...]]:
         """The ordered moves it is made of: `Patch`es of whole levels, or `Shift`s inside them."""
 
     def predict(self, predictions: Array, membership: Membership) -> Array:
-        """New predictions for rows with these predictions and groups."""
+        """New predictions for rows with these predictions and groups: one per row, or (rows, 2) for a pair."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a saved model."""
@@ -40,8 +47,20 @@ class LevelPredictor:
     grid: Grid
     patches: list[Patch]
 
+    @property
+    def grids(self) -> tuple[Grid, ...]:
+        return (self.grid,)
+
     def predict(self, predictions: Array, membership: Membership) -> Array:
         return predict(self.patches, predictions, self.grid, membership)
+
+    def on_frame(self, frame: Frame, groups: FittedGroups, output: str = PREDICTION) -> Frame:
+        """The lazy frame with the new predictions as the column `output`."""
+
+        def targets(dense: NDArray[np.bool_], level: NDArray[np.intp]) -> Array:
+            return self.grid.points[replay(self.patches, level, len(self.grid), Membership.from_dense(dense))]
+
+        return predicting_levels(frame, groups, self.grid, self.patches, targets, output)
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": "levels", "grid": self.grid.to_json(), "patches": [list(patch) for patch in self.patches]}
@@ -49,31 +68,25 @@ class LevelPredictor:
     @classmethod
     def from_json(cls, data: dict[str, Any], groups: int) -> LevelPredictor:
         """The predictor that `to_json` described, every index checked."""
-        grid = grid_from_json(data.get("grid"))
-        patches = data.get("patches")
-        if not isinstance(patches, list) or set(data) != {"kind", "grid", "patches"}:
-            raise ModelFileError("a predictor of levels must have a grid and a list of patches, and nothing else.")
-        return cls(grid, [_patch(patch, groups, len(grid)) for patch in patches])
+        read.record(data, "predictor of levels", ("kind", "grid", "patches"))
+        grid = grid_from_json(data["grid"])
+        return cls(grid, [_patch(patch, groups, len(grid)) for patch in read.items(data["patches"], "the patches")])
 
 
 def grid_from_json(data: Any) -> Grid:
     """A grid from plain data, or the library's error."""
-    numbers = isinstance(data, dict) and set(data) == {"points", "lo", "hi"} and isinstance(data["points"], list)
-    if not numbers or not all(is_number(v) for v in (*data["points"], data["lo"], data["hi"])):
-        raise ModelFileError("grid must have points (a list of numbers), lo and hi.")
+    found = read.record(data, "grid", ("points", "lo", "hi"))
+    points = read.increasing(found["points"], "grid points")
+    lo, hi = read.number(found["lo"], "grid: lo"), read.number(found["hi"], "grid: hi")
     try:
-        grid = Grid.from_json(data)
+        return Grid(points, lo=lo, hi=hi)
     except InputError as error:
         raise ModelFileError(f"grid: {error}") from None
-    if grid.points.tolist() != data["points"]:
-        raise ModelFileError("grid points must increase.")
-    return grid
 
 
 def _patch(patch: Any, groups: int, levels: int) -> Patch:
-    whole = isinstance(patch, list) and len(patch) == 3 and all(isinstance(v, int) and not isinstance(v, bool) for v in patch)
-    if not whole or not (0 <= patch[0] < groups and 0 <= patch[1] < levels and 0 <= patch[2] < levels):
-        raise ModelFileError(
-            f"a patch must be [group, level, level] with group below {groups} and levels below {levels}, got {str(patch)[:80]}."
-        )
-    return Patch(*patch)
+    try:
+        group, source, target = read.items(patch, "a patch", 3)
+        return Patch(read.whole(group, "group", groups - 1), *(read.whole(at, "level", levels - 1) for at in (source, target)))
+    except ModelFileError as error:
+        raise ModelFileError(f"a patch must be [group, level, level]: {error}") from None

@@ -46,6 +46,11 @@ def violation(mass: Array, identification: Array) -> Array:
     return np.asarray(identification * identification / (mass + (mass <= 0)))
 
 
+def worst_error(mass: Array, identification: Array) -> float:
+    """The largest error of any group: Σ p·v² over its levels."""
+    return float(violation(mass, identification).sum(axis=0).max())
+
+
 def nearest_minimum(values: Array, level: int, scale: float) -> int:
     """Index of the smallest value; among values equal up to rounding, the one nearest to `level`, then the lower."""
     ties = (values <= values.min() + 1e-12 * scale).nonzero()[0]
@@ -99,7 +104,7 @@ class PrintedRule:
         return np.where(mass > 0, violation(mass, identification), -1.0)
 
     def satisfied(self, mass: Array, identification: Array) -> bool:
-        return bool(violation(mass, identification).sum(axis=0).max() <= self.alpha)
+        return worst_error(mass, identification) <= self.alpha
 
     def destination(self, cell: Curves, level: int) -> int | None:
         size = np.abs(cell.identify)

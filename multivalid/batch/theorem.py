@@ -15,12 +15,13 @@ from multivalid.atoms.table import build
 from multivalid.audit.audit import Audit
 from multivalid.audit.audit import audit_source as audit_rows
 from multivalid.batch import bounds
-from multivalid.batch.algorithm import Patch, Progress, Trace, run
+from multivalid.batch.algorithm import Patch, Trace, run
 from multivalid.batch.batched import Cells, LabelTable, affordable, run_batched
 from multivalid.batch.certificate import Certificate
+from multivalid.batch.control import UNLIMITED, Control
 from multivalid.batch.patches import predict, replay
 from multivalid.batch.plan import Plan, label_bound
-from multivalid.batch.rules import Rule, TheoremRule, violation
+from multivalid.batch.rules import Rule, TheoremRule, worst_error
 from multivalid.batch.state import State
 from multivalid.errors import InputError
 from multivalid.grid import Grid
@@ -48,20 +49,17 @@ def fit(
     *,
     held: Rows | None = None,
     batched: bool = False,
-    max_updates: int | None = None,
-    progress: Progress | None = None,
+    control: Control = UNLIMITED,
 ) -> Fit:
     """Run a plan on rows, one cell at a time or in rounds, and state what it guarantees, also on rows held out."""
     grid = plan.grid
     start = grid.round(rows.predictions)
     table: CellTable
     if batched:
-        trace, table = _rounds(rows, prop, plan, max_updates, progress)
+        trace, table = _rounds(rows, prop, plan, control)
         levels = replay(trace.patches, start, len(grid), rows.membership)
     else:
-        trace, table, row_atom = _run(
-            rows.labels, rows.weights, rows.membership, start, prop, grid, plan.rule, max_updates, progress
-        )
+        trace, table, row_atom = _run(rows.labels, rows.weights, rows.membership, start, prop, grid, plan.rule, control)
         levels = table.level[row_atom]
     certificate = _certify(rows, prop, plan, trace, table)
     if held is not None:
@@ -111,7 +109,7 @@ def recalibrate(
     w = validate.weights(sample_weight, y.size)
     threshold, lipschitz = validate.positive(threshold, "threshold"), validate.positive(lipschitz, "lipschitz")
     rule = TheoremRule(threshold, 2 * lipschitz * grid.gap, threshold / (4 * lipschitz))
-    trace, state, row_atom = _run(y, w, groups, start.astype(np.intp), property, grid, rule, max_updates, None)
+    trace, state, row_atom = _run(y, w, groups, start.astype(np.intp), property, grid, rule, Control(max_updates))
     return state.level[row_atom], trace
 
 
@@ -123,23 +121,22 @@ def _run(
     prop: Property,
     grid: Grid,
     rule: Rule,
-    max_updates: int | None,
-    progress: Progress | None,
+    control: Control,
 ) -> tuple[Trace, State, NDArray[np.intp]]:
     answer = response(prop, grid, labels)
     bins, moments = answer.encode(labels)
     table, row_atom = build(membership.by_row(), start, bins, moments * weights[:, None], membership.groups)
     state = State(table, answer, grid, float(weights @ answer.score_constant(labels)))
-    return run(state, rule, max_updates=max_updates, progress=progress), state, row_atom
+    return run(state, rule, control), state, row_atom
 
 
-def _rounds(rows: Rows, prop: Property, plan: Plan, max_updates: int | None, progress: Progress | None) -> tuple[Trace, Cells]:
+def _rounds(rows: Rows, prop: Property, plan: Plan, control: Control) -> tuple[Trace, Cells]:
     answer = response(prop, plan.grid, rows.labels)
     affordable(plan.grid, answer, rows.membership.groups)
     constant = float(rows.weights @ answer.score_constant(rows.labels))
     return run_batched(
         LabelTable(answer, plan.grid)(rows), lambda patches: LabelTable(answer, plan.grid, patches)(rows), answer, plan.grid,
-        plan.rule, constant=constant, max_updates=max_updates, progress=progress,
+        plan.rule, constant=constant, control=control,
     )  # fmt: skip
 
 
@@ -159,7 +156,7 @@ def _certify(rows: Rows, prop: Property, plan: Plan, trace: Trace, state: CellTa
 
 def certify(plan: Plan, trace: Trace, state: CellTable, *, optimal: float, bound: float, rows: float) -> Certificate:
     """What a finished run guarantees; `optimal` is the least mean score, `bound` limits |V|, `rows` is the effective number."""
-    error = float(violation(state.mass, state.identification).sum(axis=0).max())
+    error = worst_error(state.mass, state.identification)
     drops = trace.drops
     most = bounds.update_bound(trace.potential[0], optimal, 0.25, plan.drop_bound) if plan.drop_bound > 0 else None
     # Cells that no level improves do no harm when every group's error is within what was asked for all the same.

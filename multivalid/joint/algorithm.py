@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.batch.algorithm import REPORT_EVERY, Progress
+from multivalid.batch.algorithm import REPORT_EVERY
+from multivalid.batch.control import INTERRUPTED, UNLIMITED, Control
 from multivalid.batch.rules import Rule, violation
 from multivalid.joint.state import JointState
 from multivalid.properties.base import Array
@@ -59,6 +60,7 @@ class JointTrace:
     status: str = "converged"
     passes: int = 0
     steepest: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    note: str = ""
 
 
 class _Spent(Exception):
@@ -68,10 +70,8 @@ class _Spent(Exception):
 class JointRun:
     """Algorithm 3 on one state."""
 
-    def __init__(
-        self, state: JointState, rules: tuple[Rule, Rule], max_updates: int | None = None, progress: Progress | None = None
-    ) -> None:
-        self.state, self.rules, self.max_updates, self.progress = state, rules, max_updates, progress
+    def __init__(self, state: JointState, rules: tuple[Rule, Rule], control: Control = UNLIMITED) -> None:
+        self.state, self.rules, self.control = state, rules, control
         self.trace = JointTrace()
         # Blocked cells stay so, over all passes, until rows enter or leave them.
         self.blocked: tuple[Flags, Flags] = (np.zeros(state.mass.shape, dtype=bool), np.zeros(state.mass.shape, dtype=bool))
@@ -93,14 +93,23 @@ class JointRun:
             self._both()
 
     def _finish(self, loop: Callable[[], None]) -> JointTrace:
-        """Run a loop; Ctrl-C or a spent budget end it early, and what is done stays done."""
+        """Run a loop; a spent budget ends it early, and Ctrl-C where interrupted runs are kept: what is done stays done."""
         try:
             loop()
-        except (_Spent, KeyboardInterrupt):
-            self.trace.status = "budget"
-            self.state.refresh()
+        except (_Spent, KeyboardInterrupt) as end:
+            self._early(end)
         self._note_blocked()
         return self.trace
+
+    def _early(self, end: BaseException) -> None:
+        if isinstance(end, KeyboardInterrupt):
+            if not self.control.keep_interrupted:
+                raise end
+            self.trace.note = INTERRUPTED
+            del self.trace.patches[sum(map(len, self.trace.drops)) :]  # it may have come between any two statements
+            self.state.replay(self.trace.patches)
+        self.trace.status = "budget"
+        self.state.refresh()
 
     def _both(self) -> None:
         self.trace.passes += 1
@@ -133,7 +142,7 @@ class JointRun:
             self.blocked[side][place, group] = True
             queue.put(place, self._row(side, place))
             return
-        if self.max_updates is not None and len(trace.patches) >= self.max_updates:
+        if not self.control.room(len(trace.patches)):
             raise _Spent
         to = state.moved_to(side, place, target)
         state.move(side, cell, place, to)
@@ -142,8 +151,8 @@ class JointRun:
         for at in (place, to):
             self.blocked[0][at] = self.blocked[1][at] = False
             queue.put(at, self._row(side, at))
-        if self.progress and len(trace.patches) % REPORT_EVERY == 0:
-            self.progress(len(trace.patches), float(violation(state.mass, state.identification[side]).max()), float("nan"))
+        if self.control.progress and len(trace.patches) % REPORT_EVERY == 0:
+            self.control.tell(len(trace.patches), float(violation(state.mass, state.identification[side]).max()), float("nan"))
 
     def _row(self, side: int, place: int) -> Array:
         found = self.rules[side].priority(self.state.mass[place], self.state.identification[side, place])

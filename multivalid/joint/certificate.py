@@ -1,32 +1,62 @@
-"""What a fit of a pair guarantees, in numbers and in words."""
+"""What a fit of a pair guarantees: the certificate of a single property with two of most numbers, and what only pairs have."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
-from multivalid.batch.certificate import STATUS as BATCH_STATUS
-from multivalid.errors import ModelFileError
+from multivalid import json_checks as read
+from multivalid.batch.certificate import Certificate, Check
 from multivalid.joint.algorithm import BlockedPair
-from multivalid.properties.base import Array
 
 Two = tuple[float, float]
-STATUS = (*BATCH_STATUS, "uncalibrated")
+Counts = tuple[int, int]
+_numbers = read.two(read.number_or_nan)  # NaN where no number is known: null in a file
 
 
-@dataclass(frozen=True)
-class JointCertificate:
+def _blocked(value: Any, name: str) -> list[BlockedPair]:
+    return [_blocked_cell(cell, f"{name}: a blocked cell") for cell in read.items(value, name)]
+
+
+def _blocked_cell(cell: Any, name: str) -> BlockedPair:
+    values = read.items(cell, name, len(BlockedPair._fields))
+    side, group, first, second = (read.whole(v, name) for v in values[:4])
+    return BlockedPair(side, group, first, second, *(read.number_or_nan(v, name) for v in values[4:]))
+
+
+# What a value from a file must be, where that is not as in the certificate of a single property.
+CHECKS: dict[str, Check] = {
+    "alpha": _numbers,
+    "error": _numbers,
+    "updates": read.two(read.whole),
+    "least_drop": _numbers,
+    "drop_bound": _numbers,
+    "lipschitz": _numbers,
+    "steepest": _numbers,
+    "blocked": _blocked,
+    "holdout_error": read.optional(_numbers),
+    "holdout_debiased": read.optional(_numbers),
+    "holdout_bound": read.optional(_numbers),
+    "trivial": read.optional(_numbers),
+    "error_before": read.optional(_numbers),
+    "stage_alpha": read.number_or_nan,
+    "argument": read.text,
+    "printed_alpha": read.optional(read.number),
+    "gamma_error": _numbers,
+    "stage_error": read.number_or_nan,
+    "passes": read.whole,
+    "joint_score": read.optional(_numbers),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointCertificate(Certificate[Two, Counts, BlockedPair]):
     """What was asked of a pair, what was reached, and the bounds that hold; pairs of numbers are (first, second coordinate).
 
     Attributes
     ----------
-    status : str
-        "converged", "blocked" (some cells violate the goal and no level improves them), "budget" (stopped early), or "uncalibrated"
-        (the printed loop ended, yet the error is above what it promises).
-    mode : str
-        The rule that was followed.
     alpha : (float, float)
         α⁰ and α¹*: when converged, no group's error exceeds them on the rows fitted (NaN where no bound is known in advance).
     stage_alpha : float
@@ -47,20 +77,15 @@ class JointCertificate:
         T⁰ + (T⁰ + 1)·T¹, the most updates of both together.
     passes : int
         How often both stages ran.
-    potential : array
-        Mean score of the first coordinate before the first update of it and after each.
-    least_drop, drop_bound : (float, float)
-        The smallest drop of either potential in one update (NaN without updates), and the bound it must respect.
-    lipschitz, steepest : (float, float)
-        The L that the guarantee uses, and the steepest V between levels in any cell visited.
     blocked : list of BlockedPair
         Cells that stay violated.
     joint_score : (float, float) or None
         Mean joint score of both coordinates before and after, for pairs that have one.
-    holdout_error, holdout_debiased : (float, float) or None
-        Errors on rows not used, and the same with the noise taken out (the second at the predicted γ⁰).
-    note : str
-        What a person should know besides.
+    holdout_error, holdout_debiased, holdout_bound : (float, float) or None
+        Errors on rows not used, the same with the noise taken out, and bounds on the population's errors with probability 95 % (the
+        debiased error and the bound of the second at the predicted γ⁰).
+
+    The other fields are those of `Certificate`.
 
     Examples
     --------
@@ -70,123 +95,73 @@ class JointCertificate:
     ('converged', True)
     """
 
-    status: str
-    mode: str
+    CHECKS: ClassVar[dict[str, Check]] = Certificate.CHECKS | CHECKS
+    ADDED: ClassVar[frozenset[str]] = Certificate.ADDED | {"initial", "optimal", "sample_bound", "holdout_bound", "asked"}
+
     alpha: Two
-    stage_alpha: float
-    argument: str
-    printed_alpha: float | None
     error: Two
-    gamma_error: Two
-    stage_error: float
-    updates: tuple[int, int]
-    update_bound: int | None
-    passes: int
-    potential: Array
+    updates: Counts
     least_drop: Two
     drop_bound: Two
     lipschitz: Two
     steepest: Two
     blocked: list[BlockedPair] = field(default_factory=list)
-    joint_score: Two | None = None
     holdout_error: Two | None = None
     holdout_debiased: Two | None = None
-    note: str = ""
+    holdout_bound: Two | None = None
+    trivial: Two | None = None
+    error_before: Two | None = None
+    stage_alpha: float
+    argument: str
+    printed_alpha: float | None
+    gamma_error: Two
+    stage_error: float
+    passes: int
+    joint_score: Two | None = None
 
-    def summary(self) -> str:
-        """The certificate in a few lines for a person."""
+    def _reached(self) -> str:
         asked = "no bound in advance" if np.isnan(self.alpha[1]) else f"{self.alpha[1]:.3g} promised"
-        lines = [
-            f"{self.status}: worst group error {self.error[0]:.3g} of the first coordinate ({self.alpha[0]:.3g} asked), "
+        return (
+            f"worst group error {self.error[0]:.3g} of the first coordinate ({self.alpha[0]:.3g} asked), "
             f"{self.error[1]:.3g} of the second ({asked}); {self.mode} mode."
-        ]
+        )
+
+    def _work(self) -> str:
         within = "" if self.update_bound is None else f", at most {self.update_bound:,} by the theorem"
         passes = "1 pass" if self.passes == 1 else f"{self.passes} passes"
-        lines.append(f"{self.updates[0]:,} + {self.updates[1]:,} updates in {passes}{within}.")
-        if self.blocked:
-            lines.append(f"{len(self.blocked)} cells {_why_blocked(self.mode)}")
-        if self.joint_score is not None:
-            lines.append(f"Mean joint score {self.joint_score[0]:.6g} → {self.joint_score[1]:.6g}.")
-        if self.holdout_error is not None:
-            lines.append(f"On rows held out: errors {self.holdout_error[0]:.3g} and {self.holdout_error[1]:.3g}.")
-        return "\n".join([*lines, *([self.note] if self.note else [])])
+        score = "" if self.joint_score is None else f"\nMean joint score {self.joint_score[0]:.6g} → {self.joint_score[1]:.6g}."
+        return f"{self.updates[0]:,} + {self.updates[1]:,} updates in {passes}{within}.{score}"
 
-    def __str__(self) -> str:
-        return self.summary()
+    def _vacuous(self) -> str:
+        assert self.trivial is not None
+        found = [
+            f"{'first' if k == 0 else 'second'} coordinate: {self.trivial[k]:.3g}, below {self.alpha[k]:.3g}"
+            for k in (0, 1)
+            if self.alpha[k] > self.trivial[k]
+        ]
+        return f"This promises nothing: a constant prediction has an error that is smaller ({'; '.join(found)})."
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data; NaN and infinities become null."""
-        return {name: _plain(value) for name, value in asdict(self).items()}
+    def _was_met(self) -> bool:
+        return self.error_before is not None and sum(self.updates) == 0 and self.error_before[0] <= self.alpha[0] and (
+            self.error_before[1] <= self.alpha[1]
+        )  # fmt: skip
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> JointCertificate:
-        """The certificate that `to_json` described, every field checked."""
-        known = {f.name for f in fields(cls)}
-        if set(data) != known:
-            raise ModelFileError(f"certificate: fields {sorted(known ^ set(data))} are missing or unknown.")
-        if data["status"] not in STATUS:
-            raise ModelFileError(f"certificate: status must be one of {', '.join(STATUS)}, got {data['status']!r}.")
-        made: dict[str, Any] = {"status": data["status"]}
-        for name in ("mode", "argument", "note"):
-            if not isinstance(data[name], str):
-                raise ModelFileError(f"certificate: {name} must be text, got {data[name]!r}.")
-            made[name] = data[name]
-        for name in ("alpha", "error", "gamma_error", "least_drop", "drop_bound", "lipschitz", "steepest"):
-            made[name] = _two(data[name], name)
-        for name in ("joint_score", "holdout_error", "holdout_debiased"):
-            made[name] = None if data[name] is None else _two(data[name], name)
-        for name in ("stage_alpha", "stage_error"):
-            made[name] = _number(data[name], name)
-        made["printed_alpha"] = None if data["printed_alpha"] is None else _number(data["printed_alpha"], "printed_alpha")
-        made["update_bound"] = None if data["update_bound"] is None else _whole(data["update_bound"], "update_bound")
-        made["passes"] = _whole(data["passes"], "passes")
-        updates = _list(data["updates"], "updates", 2)
-        made["updates"] = (_whole(updates[0], "updates"), _whole(updates[1], "updates"))
-        made["potential"] = np.array([_number(v, "potential") for v in _list(data["potential"], "potential")])
-        made["blocked"] = [_blocked(cell) for cell in _list(data["blocked"], "blocked")]
-        return cls(**made)
+    def _stuck(self) -> str:
+        if self.mode == "practical":
+            return (
+                f"{len(self.blocked)} cells are off beyond chance, but no correction of them held up on rows held out (or a tie in the "
+                f"labels forbids it)."
+            )
+        return (
+            f"{len(self.blocked)} cells cannot be improved on these levels; a grid that covers the targets, a finer one, or jittered "
+            f"labels help."
+        )
 
-
-def _why_blocked(mode: str) -> str:
-    if mode == "practical":
-        return "are off beyond chance, but no correction of them held up on rows held out (or a tie in the labels forbids it)."
-    return "cannot be improved on these levels; a grid that covers the targets, a finer one, or jittered labels help."
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _number(value: Any, name: str) -> float:
-    if value is None:
-        return float("nan")
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
-        raise ModelFileError(f"certificate: {name} must be a finite number, got {value!r}.")
-    return float(value)
-
-
-def _whole(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ModelFileError(f"certificate: {name} must be a whole number, got {value!r}.")
-    return value
-
-
-def _list(value: Any, name: str, size: int | None = None) -> list[Any]:
-    if not isinstance(value, list) or (size is not None and len(value) != size):
-        raise ModelFileError(f"certificate: {name} must be a list{'' if size is None else f' of {size}'}, got {str(value)[:80]}.")
-    return value
-
-
-def _two(value: Any, name: str) -> Two:
-    first, second = _list(value, name, 2)
-    return _number(first, name), _number(second, name)
-
-
-def _blocked(cell: Any) -> BlockedPair:
-    values = _list(cell, "a blocked cell", len(BlockedPair._fields))
-    side, group, first, second = (_whole(v, "blocked cell") for v in values[:4])
-    return BlockedPair(side, group, first, second, *(_number(v, "blocked cell") for v in values[4:]))
+    def _on_the_population(self) -> list[str]:
+        if self.holdout_error is None:
+            return []
+        said = f"On rows held out: errors {self.holdout_error[0]:.3g} and {self.holdout_error[1]:.3g}"
+        if self.holdout_bound is None:
+            return [f"{said}."]
+        bound = f"at most {self.holdout_bound[0]:.3g} and {self.holdout_bound[1]:.3g} on the population with probability 95 %"
+        return [f"{said}; {bound} (the second with V¹ at the predicted first)."]

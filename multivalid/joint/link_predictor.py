@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multivalid import json_checks as read
 from multivalid.errors import ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
@@ -72,9 +73,8 @@ class PairPass:
     def from_json(cls, data: Any, groups: int) -> PairPass:
         """The pass that `to_json` described."""
         known = {"scale", "first", "rough", "second", "first_edges", "second_edges"}
-        if not isinstance(data, dict) or set(data) != known:
-            raise ModelFileError(f"a pass of a pair must have {', '.join(sorted(known))}.")
-        edges = [_edges(data[name]) for name in ("first_edges", "second_edges")]
+        read.record(data, "a pass of a pair", known)
+        edges = [read.increasing(data[name], name) for name in ("first_edges", "second_edges")]
         return cls(
             None if data["scale"] is None else RankScale.from_json(data["scale"]),
             _part(data["first"], groups, edges[0]),
@@ -121,11 +121,10 @@ class PairLinkPredictor:
     def from_json(cls, data: dict[str, Any], groups: int) -> PairLinkPredictor:
         """The predictor that `to_json` described."""
         known = {"kind", "grids", "square", "ordered", "passes"}
-        flags = set(data) == known and all(isinstance(data[name], bool) for name in ("square", "ordered"))
-        if not flags or not isinstance(data["passes"], list):
-            raise ModelFileError(f"a pair link predictor must have {', '.join(sorted(known))}.")
-        passes = [PairPass.from_json(one, groups) for one in data["passes"]]
-        return cls(grids_from_json(data["grids"]), Form(data["square"], data["ordered"]), passes)
+        read.record(data, "a pair link predictor", known)
+        form = Form(read.flag(data["square"], "square"), read.flag(data["ordered"], "ordered"))
+        passes = [PairPass.from_json(one, groups) for one in read.items(data["passes"], "passes")]
+        return cls(grids_from_json(data["grids"]), form, passes)
 
 
 def with_levels(membership: Membership, values: Array, edges: Array) -> Membership:
@@ -139,15 +138,6 @@ def with_levels(membership: Membership, values: Array, edges: Array) -> Membersh
 
 
 def _part(data: Any, groups: int, edges: Array) -> LinkPredictor:
-    if not isinstance(data, dict):
+    if not isinstance(data, dict) or data.get("kind") != "link":
         raise ModelFileError("first, rough and second must be link predictors.")
     return LinkPredictor.from_json(data, groups + (edges.size + 1 if edges.size else 0))
-
-
-def _edges(values: Any) -> Array:
-    fine = isinstance(values, list) and all(
-        isinstance(v, (int, float)) and not isinstance(v, bool) and abs(v) < float("inf") for v in values
-    )
-    if not fine or sorted(set(values)) != values:
-        raise ModelFileError("edges must be increasing numbers.")
-    return np.array(values, dtype=np.float64)

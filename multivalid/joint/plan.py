@@ -11,7 +11,7 @@ import numpy as np
 
 from multivalid import validate
 from multivalid.atoms.select import Rows
-from multivalid.batch.plan import DEFAULT_LEVELS, population_slope
+from multivalid.batch.plan import DEFAULT_LEVELS, label_range, out_of_reach, population_slope, reach
 from multivalid.batch.rules import Rule, TheoremRule
 from multivalid.errors import InputError
 from multivalid.grid import Grid
@@ -47,15 +47,9 @@ class JointPlan:
     bounds: tuple[int, int]
 
 
-def pair_facts(pair: Pair, labels: Array) -> PairFacts:
-    """Facts for the unit interval where labels lie in it, else for the interval they span."""
-    lo, hi = float(labels.min()), float(labels.max())
-    if lo >= 0 and hi <= 1:
-        lo, hi = 0.0, 1.0
-    elif lo == hi:
-        lo, hi = lo - 0.5, hi + 0.5
-    domain = pair.first.label_domain
-    return pair.facts(max(lo, domain.lo), min(hi, domain.hi))
+def pair_facts(pair: Pair, labels: Array, weights: Array) -> PairFacts:
+    """Facts for the unit interval where labels lie in it, else for the interval they span; rows of weight 0 do not count."""
+    return pair.facts(*label_range(pair.first, labels, weights))
 
 
 def two(value: Any, name: str) -> tuple[Any, Any]:
@@ -69,9 +63,9 @@ def two(value: Any, name: str) -> tuple[Any, Any]:
 
 def make_plan(rows: Rows, pair: Pair, *, mode: str, grid: Any, m: Any, alpha: Any, lipschitz: Any) -> JointPlan:
     """Settle grids, thresholds and rules for `mode` "theorem" or "paper"."""
-    facts = pair_facts(pair, rows.labels)
+    facts = pair_facts(pair, rows.labels, rows.weights)
     if mode == "paper":
-        facts = _printed_facts(facts, rows.labels)
+        facts = _printed_facts(facts, rows.labels[rows.weights > 0])
     grids = _grids(rows, pair, facts, mode, grid, m)
     wanted = [None if a is None else validate.positive(a, "alpha") for a in two(alpha, "alpha")]
     given = [None if c is None else validate.positive(c, "lipschitz") for c in two(lipschitz, "lipschitz")]
@@ -100,16 +94,14 @@ def _theorem(facts: PairFacts, grids: tuple[Grid, Grid], steep: tuple[float, flo
 
 
 def _one_stage(grid: Grid, lipschitz: float, alpha: float | None, cells: int) -> tuple[Rule, float, float]:
-    step = 4 * lipschitz**2 * grid.gap**2
+    gap = reach(grid)
+    step = 4 * lipschitz**2 * gap**2
     asked = 2 * step if alpha is None else alpha
     threshold = (asked - step) / cells
     if threshold <= 0:
-        raise InputError(
-            f"alpha={asked:g} is out of reach of a grid with gap {grid.gap:g} and L={lipschitz:g}: levels alone cost "
-            f"4L²g² = {step:g}; take alpha above that, or more levels."
-        )
+        raise out_of_reach(asked, grid, lipschitz)
     drop = threshold / (4 * lipschitz)
-    return TheoremRule(threshold, 2 * lipschitz * grid.gap, drop), asked, drop
+    return TheoremRule(threshold, 2 * lipschitz * gap, drop), asked, drop
 
 
 def _printed(facts: PairFacts, grids: tuple[Grid, Grid], steep: tuple[float, float], wanted: list[float | None]) -> JointPlan:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from multivalid import validate
 from multivalid.atoms.select import Rows
 from multivalid.audit.pair_cells import PairCells, pair_cells
-from multivalid.batch.algorithm import Progress
+from multivalid.batch.control import INTERRUPTED, UNLIMITED, Control
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
@@ -46,10 +46,10 @@ class PairGoal:
     levels: tuple[int, int]
     grids: tuple[Grid | None, Grid | None]
     alpha: tuple[float | None, float | None]
-    max_updates: int | None
+    control: Control
 
     @classmethod
-    def of(cls, m: Any, grid: Any, alpha: Any, max_updates: int | None) -> PairGoal:
+    def of(cls, m: Any, grid: Any, alpha: Any, control: Control = UNLIMITED) -> PairGoal:
         """Checked; each argument is one value for both coordinates or two."""
         counts = [LEVELS if c is None else validate.count(c, "m") for c in two(m, "m")]
         wanted = [None if a is None else validate.positive(a, "alpha") for a in two(alpha, "alpha")]
@@ -57,11 +57,11 @@ class PairGoal:
         for given in grids:
             if given is not None and not isinstance(given, Grid):
                 raise InputError(f"grid must be a Grid, or two of them, got {given!r}; use for example Grid.uniform(0, 1, 20).")
-        return cls((counts[0], counts[1]), grids, (wanted[0], wanted[1]), max_updates)
+        return cls((counts[0], counts[1]), grids, (wanted[0], wanted[1]), control)
 
     def stage(self) -> batch.Goal:
-        """The goal of one coordinate's own fit."""
-        return batch.Goal(None, None, None, self.max_updates)
+        """The goal of one coordinate's own fit; an interruption ends the fit of the pair, not of a stage."""
+        return batch.Goal(control=replace(self.control, keep_interrupted=False))
 
 
 @dataclass(frozen=True)
@@ -79,34 +79,46 @@ def fit(
     goal: PairGoal,
     *,
     held: Rows | None = None,
-    progress: Progress | None = None,
     random_state: int = 0,
 ) -> PracticalPairFit:
     """Fit both coordinates, compare with the input on rows held out, and say what was reached."""
     reduction = reduction_of(pair)
     with np.errstate(all="ignore"):  # trial steps of the fit may overflow; they are turned down, and the end is checked
-        kept, report = _worth_it(rows, pair, reduction, goal, random_state)
-        passes, notes = _passes(rows, reduction, goal, progress, random_state) if kept else ([], [])
+        passes, notes, interrupted = _worked_out(rows, pair, reduction, goal, random_state)
         predictor = PairLinkPredictor((Grid([0.0]), Grid([0.0])), reduction.form, passes)
         final = predictor.predict(rows.predictions, rows.membership)
     if not np.isfinite(final).all():
         predictor, final, notes = replace(predictor, passes=[]), rows.predictions, ["The fit was not finite: nothing done."]
     predictor = replace(predictor, grids=_final_grids(final, rows.weights, goal))
-    certificate = _certify(rows, pair, predictor, final, goal, [report, *notes])
+    certificate = _certify(rows, pair, predictor, final, goal, notes)
+    if interrupted:
+        certificate = replace(certificate, status="budget")
     if held is not None:
         certificate = _judged(certificate, held, pair, predictor)
     levels = np.stack([grid.round(final[:, k]) for k, grid in enumerate(predictor.grids)], axis=1)
     return PracticalPairFit(predictor, levels, certificate)
 
 
-def _passes(
-    rows: Rows, reduction: Reduction, goal: PairGoal, progress: Progress | None, random_state: int
-) -> tuple[list[PairPass], list[str]]:
+def _worked_out(
+    rows: Rows, pair: Pair, reduction: Reduction, goal: PairGoal, random_state: int
+) -> tuple[list[PairPass], list[str], bool]:
+    """The passes that held-out rows confirmed, what to say of them, and whether Ctrl-C came before they were fitted."""
+    try:
+        kept, report = _worth_it(rows, pair, reduction, goal, random_state)
+        passes, notes = _passes(rows, reduction, goal, random_state) if kept else ([], [])
+        return passes, [report, *notes], False
+    except KeyboardInterrupt:
+        if not goal.control.keep_interrupted:
+            raise
+        return [], [INTERRUPTED + " Nothing done."], True
+
+
+def _passes(rows: Rows, reduction: Reduction, goal: PairGoal, random_state: int) -> tuple[list[PairPass], list[str]]:
     """Do { both stages } while the first coordinate is off, beyond chance, on the level sets of the second."""
     passes: list[PairPass] = []
     notes: list[str] = []
     for number in range(1, MOST_PASSES + 1):
-        found = _one_pass(rows, reduction, goal, progress, random_state, always=number == 1)
+        found = _one_pass(rows, reduction, goal, random_state, always=number == 1)
         if found is None:
             break
         made, said = found
@@ -119,7 +131,7 @@ def _passes(
 
 
 def _one_pass(
-    rows: Rows, reduction: Reduction, goal: PairGoal, progress: Progress | None, random_state: int, always: bool
+    rows: Rows, reduction: Reduction, goal: PairGoal, random_state: int, always: bool
 ) -> tuple[PairPass, list[str]] | None:
     """Stage 0 with levels of f¹ among the groups, then stage 1 with levels of f⁰ among them.
 
@@ -132,7 +144,7 @@ def _one_pass(
     if scale is not None:
         spread = scale.spread(rows.labels, np.random.default_rng(random_state))
         one = replace(one, labels=spread, predictions=scale.forward(one.predictions))
-    made = batch.fit(one, reduction.pair.first, goal.stage(), progress=progress, random_state=random_state)
+    made = batch.fit(one, reduction.pair.first, goal.stage(), random_state=random_state)
     if made.predictor.model is None and not always:
         return None
     first = made.predictor.predict(one.predictions, membership)
@@ -146,9 +158,9 @@ def _one_pass(
     # Pseudo-labels can have tails so heavy that a shift for every group is noise: first a curve and levels of f⁰ alone.
     everyone = with_levels(Membership(rows.membership.bits[:1], rows.membership.rows), first, second_edges)
     other = replace(rows, labels=pseudo, predictions=start, membership=everyone)
-    rough = batch.fit(other, prop, goal.stage(), progress=progress, random_state=random_state)
+    rough = batch.fit(other, prop, goal.stage(), random_state=random_state)
     other = replace(other, predictions=rough.predictor.predict(start, everyone), membership=membership)
-    stage = batch.fit(other, prop, goal.stage(), progress=progress, random_state=random_state)
+    stage = batch.fit(other, prop, goal.stage(), random_state=random_state)
     said = [
         f"first coordinate: {made.certificate.note}",
         f"second coordinate, everyone: {rough.certificate.note}",
@@ -171,7 +183,7 @@ def _worth_it(rows: Rows, pair: Pair, reduction: Reduction, goal: PairGoal, rand
     order = np.random.default_rng(random_state).permutation(used)
     cut = used.size // HELD_SHARE
     fitting, judging = rows.take(np.sort(order[cut:])), rows.take(np.sort(order[:cut]))
-    passes, _ = _passes(fitting, reduction, goal, None, random_state)
+    passes, _ = _passes(fitting, reduction, replace(goal, control=replace(goal.control, progress=None)), random_state)
     after = PairLinkPredictor((Grid([0.0]), Grid([0.0])), reduction.form, passes).predict(judging.predictions, judging.membership)
     if not np.isfinite(after).all():
         return False, "The fit on part of the rows was not finite: nothing done."
@@ -214,7 +226,7 @@ def _certify(
     error = float(cells.first_errors().max()), float(cells.second_errors().max())
     stage = float(cells.second_errors(cells.seen).max())
     updates = [sum(1 for side, _ in predictor.patches if side == k) for k in (0, 1)]
-    spent = goal.max_updates is not None and max(updates) >= goal.max_updates
+    spent = not goal.control.room(max(updates))
     fine = error[0] <= alpha[0] and stage <= alpha[1]
     scores = comparable_scores(pair, rows.predictions, final, rows.labels)
     nan = float("nan")

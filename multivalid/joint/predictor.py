@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from multivalid import json_checks as read
 from multivalid.batch.predictor import grid_from_json
 from multivalid.errors import ModelFileError
 from multivalid.grid import Grid
@@ -15,24 +15,6 @@ from multivalid.groups.membership import Membership
 from multivalid.joint.algorithm import JointPatch
 from multivalid.joint.patches import replay_pairs
 from multivalid.properties.base import Array
-
-
-class PairPredictor(Protocol):
-    """What a calibration of a pair applies to new rows."""
-
-    @property
-    def grids(self) -> tuple[Grid, Grid]:
-        """The levels of both coordinates that the guarantee conditions on."""
-
-    @property
-    def patches(self) -> Sequence[tuple[Any, ...]]:
-        """The ordered moves it is made of."""
-
-    def predict(self, predictions: Array, membership: Membership) -> Array:
-        """New predictions, shape (rows, 2)."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for a saved model."""
 
 
 @dataclass(frozen=True)
@@ -58,25 +40,21 @@ class PairLevelPredictor:
     @classmethod
     def from_json(cls, data: dict[str, Any], groups: int) -> PairLevelPredictor:
         """The predictor that `to_json` described, every index checked."""
-        if set(data) != {"kind", "grids", "patches"} or not isinstance(data["patches"], list):
-            raise ModelFileError("a pair predictor must have grids and a list of patches.")
+        read.record(data, "a pair predictor of levels", ("kind", "grids", "patches"))
         grids = grids_from_json(data["grids"])
-        return cls(grids, [_patch(patch, groups, grids) for patch in data["patches"]])
+        return cls(grids, [_patch(patch, groups, grids) for patch in read.items(data["patches"], "the patches")])
 
 
 def grids_from_json(data: Any) -> tuple[Grid, Grid]:
     """Two grids from plain data."""
-    if not isinstance(data, list) or len(data) != 2:
-        raise ModelFileError("grids must be a list of two grids.")
-    return grid_from_json(data[0]), grid_from_json(data[1])
+    first, second = read.items(data, "grids", 2)
+    return grid_from_json(first), grid_from_json(second)
 
 
 def _patch(patch: Any, groups: int, grids: tuple[Grid, Grid]) -> JointPatch:
-    whole = isinstance(patch, list) and len(patch) == 5 and all(isinstance(v, int) and not isinstance(v, bool) for v in patch)
-    if whole and patch[0] in (0, 1):
-        limits = (2, groups, len(grids[0]), len(grids[1]), len(grids[patch[0]]))
-        if all(0 <= v < limit for v, limit in zip(patch, limits, strict=True)):
-            return JointPatch(*patch)
-    raise ModelFileError(
-        f"a patch must be [side, group, level, level, level] with group below {groups} and levels of the grids, got {str(patch)[:80]}."
-    )
+    try:
+        side = read.whole(read.items(patch, "a patch", 5)[0], "side", 1)
+        most = (1, groups - 1, len(grids[0]) - 1, len(grids[1]) - 1, len(grids[side]) - 1)
+        return JointPatch(*(read.whole(v, name, top) for v, name, top in zip(patch, JointPatch._fields, most, strict=True)))
+    except ModelFileError as error:
+        raise ModelFileError(f"a patch must be [side, group, level, level, level]: {error}") from None

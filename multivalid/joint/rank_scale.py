@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from multivalid import json_checks as read
 from multivalid.errors import ModelFileError
 from multivalid.properties.base import Array
 
@@ -81,20 +82,11 @@ class RankScale:
     @classmethod
     def from_json(cls, data: Any) -> RankScale:
         """The scale that `to_json` described, checked."""
-        if not isinstance(data, dict) or set(data) != {"values", "below", "upto"}:
-            raise ModelFileError("a rank scale must have values, below and upto.")
-        values, below, upto = (_numbers(data[name]) for name in ("values", "below", "upto"))
+        found = read.record(data, "a rank scale", ("values", "below", "upto"))
+        values = read.increasing(found["values"], "the values of a rank scale")
+        below, upto = (read.numbers(found[name], f"{name} of a rank scale") for name in ("below", "upto"))
         sizes = values.size == below.size == upto.size and values.size > 0
         knots = np.stack([below, upto], axis=1).reshape(-1) if sizes else np.zeros(0)
-        if not sizes or (np.diff(values) <= 0).any() or (np.diff(knots) < 0).any() or knots[0] < 0 or knots[-1] > 1 + 1e-9:
-            raise ModelFileError("a rank scale must have increasing values and shares that do not fall.")
+        if not sizes or (np.diff(knots) < 0).any() or knots[0] < 0 or knots[-1] > 1 + 1e-9:
+            raise ModelFileError("a rank scale must have as many shares as values, from 0 to 1, that do not fall.")
         return cls(values, below, upto)
-
-
-def _numbers(values: Any) -> Array:
-    fine = isinstance(values, list) and all(
-        isinstance(v, (int, float)) and not isinstance(v, bool) and abs(v) < float("inf") for v in values
-    )
-    if not fine:
-        raise ModelFileError("a rank scale must hold lists of finite numbers.")
-    return np.array(values, dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -43,8 +44,18 @@ class JointState:
         self.table, self.sides = table, sides
         self.width = len(sides[1].grid)
         self.places = len(sides[0].grid) * self.width
-        self.place = table.level.copy()
         self.total = float(table.weight.sum())
+        # Rows of weight zero move along with the others but make no cell: what they hold is nothing, exactly.
+        self.counts = (table.weight > 0).astype(np.float64)
+        self.replay(())
+
+    def replay(self, patches: Iterable[tuple[int, int, int, int, int]]) -> None:
+        """Put every atom where these patches (side, group, level⁰, level¹, target) lead it from its start place."""
+        self.place = self.table.level.copy()
+        for side, group, first, second, target in patches:
+            place = first * self.width + second
+            inside = (self.table.bits[:, group >> 3] >> (group & 7)) & 1 == 1
+            self.place[(self.place == place) & inside] = self.moved_to(side, place, target)
         order = np.argsort(self.place, kind="stable")
         cuts = np.searchsorted(self.place[order], np.arange(self.places + 1))
         self._here: list[Index] = [order[cuts[j] : cuts[j + 1]] for j in range(self.places)]
@@ -54,7 +65,7 @@ class JointState:
         """Recompute the table from the atoms, so that rounding of many updates never decides anything."""
         self.sides[1].prepare(self.place)
         columns = [self.table.weight, *(side.everywhere(self.place) for side in self.sides)]
-        sums = np.column_stack([np.ones(len(self.table)), np.stack(columns, axis=1) / self.total])
+        sums = np.column_stack([self.counts, np.stack(columns, axis=1) / self.total])
         cells = tabulate(self.table.bits, self.place, sums, self.places, self.table.groups)
         self.atoms, self.mass, *both = np.ascontiguousarray(np.moveaxis(cells, 2, 0))
         self.identification = np.stack(both)
@@ -81,7 +92,7 @@ class JointState:
         """Move the atoms of a cell; two rows of the table change."""
         bits = unpack(self.table.bits[cell.atoms], self.table.groups)
         before, after = (self.sides[side].identify(cell.atoms, at) for at in (place, to))
-        count = bits.sum(axis=0)
+        count = self.counts[cell.atoms] @ bits
         weight, left, come = np.stack([self.table.weight[cell.atoms], before, after]) @ bits / self.total
         for at, sign, share in ((place, -1, left), (to, 1, come)):
             self.atoms[at] += sign * count

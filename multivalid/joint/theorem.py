@@ -11,7 +11,7 @@ from multivalid.atoms.response import response
 from multivalid.atoms.select import Rows
 from multivalid.atoms.table import AtomTable, build
 from multivalid.audit.pair_cells import pair_cells, solved_cells
-from multivalid.batch.algorithm import Progress
+from multivalid.batch.control import UNLIMITED, Control
 from multivalid.joint import bounds
 from multivalid.joint.algorithm import JointRun, JointTrace
 from multivalid.joint.certificate import JointCertificate
@@ -41,12 +41,11 @@ def fit(
     plan: JointPlan,
     *,
     held: Rows | None = None,
-    max_updates: int | None = None,
-    progress: Progress | None = None,
+    control: Control = UNLIMITED,
 ) -> PairFit:
     """Run a plan on rows and state what it guarantees, also on rows held out."""
     state, row_atom = joint_state(rows, pair, plan)
-    run = JointRun(state, plan.rules, max_updates, progress)
+    run = JointRun(state, plan.rules, control)
     trace = run.printed() if plan.mode == "paper" else run.corrected()
     place = state.place[row_atom]
     predictor = PairLevelPredictor(plan.grids, trace.patches)
@@ -117,7 +116,7 @@ def _certify(rows: Rows, pair: Pair, plan: JointPlan, trace: JointTrace, place: 
     optimal = float(rows.weights @ pair.first.score(pair.first.solve_points(rows.labels), rows.labels) / total)
     scores = comparable_scores(pair, before, after, rows.labels)
     least = [float(min(drops)) if drops else float("nan") for drops in trace.drops]
-    facts = pair_facts(pair, rows.labels)
+    facts = pair_facts(pair, rows.labels, rows.weights)
     most = None
     if min(plan.drops) > 0:
         made = int(np.floor((initial - optimal) / plan.drops[0] * (1 + 1e-9) + 1e-9))
@@ -142,7 +141,7 @@ def _certify(rows: Rows, pair: Pair, plan: JointPlan, trace: JointTrace, place: 
         steepest=(trace.steepest[0], trace.steepest[1]),
         blocked=trace.blocked,
         joint_score=None if scores is None else _means(scores, rows.weights),
-        note=_note(plan, trace, found.error),
+        note="\n".join(filter(None, [_note(plan, trace, found.error), trace.note])),
     )
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from multivalid import validate
 from multivalid.atoms.select import Rows
-from multivalid.batch.algorithm import Progress
 from multivalid.batch.certificate import Certificate
+from multivalid.batch.control import INTERRUPTED, UNLIMITED, Control
 from multivalid.batch.theorem import judged
 from multivalid.grid import Grid
 from multivalid.practical import accept, newton, start
@@ -47,12 +47,14 @@ class PracticalFit:
 class Goal:
     """What the user fixed."""
 
-    def __init__(self, m: int | None, grid: Grid | None, alpha: float | None, max_updates: int | None) -> None:
+    def __init__(
+        self, m: int | None = None, grid: Grid | None = None, alpha: float | None = None, control: Control = UNLIMITED
+    ) -> None:
         self.m = None if m is None else validate.count(m, "m")
         self.levels = LEVELS if self.m is None else self.m
         self.grid = grid
         self.alpha = None if alpha is None else validate.positive(alpha, "alpha")
-        self.max_updates = max_updates
+        self.control = control
 
 
 def fit(
@@ -61,7 +63,6 @@ def fit(
     goal: Goal,
     *,
     held: Rows | None = None,
-    progress: Progress | None = None,
     random_state: int = 0,
 ) -> PracticalFit:
     """Fit the practical mode on rows and say what it guarantees, also on rows held out."""
@@ -71,11 +72,11 @@ def fit(
     weights = rows.weights[shuffled] / rows.weights[used].mean()
     inner = LinkRows(rows.labels[shuffled], weights, link.forward(rows.predictions[shuffled]), rows.membership.take(shuffled))
     loss = Matching(prop, link)
-    trace = _Trace(rows, prop, progress)
+    trace = _Trace(rows, prop, goal.control)
     chosen, report, stopped = _choose(inner, rows.predictions[shuffled], loss, goal, trace)
     predictor, final = _predictor(chosen, link, rows, goal)
     trace.add(final, len(predictor.patches))
-    stopped = stopped or (goal.max_updates is not None and 0 < goal.max_updates <= len(predictor.patches))
+    stopped = stopped or (bool(predictor.patches) and not goal.control.room(len(predictor.patches)))
     note = "\n".join(report if chosen is not None or stopped else [NOTHING_DONE, *report])
     certificate = certify(
         replace(rows, predictions=final), prop, predictor, trace.values, alpha=goal.alpha, stopped=stopped, note=note
@@ -87,7 +88,7 @@ def fit(
 
 
 def _choose(rows: LinkRows, base: Array, loss: Matching, goal: Goal, trace: _Trace) -> tuple[Candidate | None, list[str], bool]:
-    """The accepted stage fitted on all rows (None when the input was as good), what each gained, and whether Ctrl-C came between."""
+    """The accepted stage fitted on all rows (None when the input was as good), what each gained, and whether Ctrl-C came."""
     if len(rows) < FEWEST:
         return None, [f"{len(rows)} rows are too few to hold any out; at least {FEWEST} are needed."], False
     kept: Candidate | None = None
@@ -101,8 +102,11 @@ def _choose(rows: LinkRows, base: Array, loss: Matching, goal: Goal, trace: _Tra
             return _up_to(best, _candidates(rows, loss, goal)), report, False
         kept = _up_to(best, candidates)
         return _again(kept, rows, loss, goal), report, False
-    except KeyboardInterrupt:  # what held-out rows have confirmed by now, even if it was fitted on four fifths of the rows
-        return kept, [*report, "Interrupted: " + ("not refitted on all rows." if kept else "nothing done.")], True
+    except KeyboardInterrupt:
+        if not goal.control.keep_interrupted:
+            raise
+        # What held-out rows have confirmed by now, even if it was fitted on four fifths of the rows.
+        return kept, [*report, INTERRUPTED + (" Not refitted on all rows." if kept else " Nothing done.")], True
 
 
 def _held_out(
@@ -152,7 +156,7 @@ def _up_to(name: str, candidates: list[Candidate]) -> Candidate:
 def _rounds(eta: Array, rows: LinkRows, loss: Matching, goal: Goal) -> list[ShiftRound]:
     """Rounds of shifts until one makes none."""
     rounds: list[ShiftRound] = []
-    left = goal.max_updates
+    left = goal.control.max_updates
     for _ in range(ROUNDS):
         made = shift_round(eta, rows, loss, _edges(eta, rows, loss.link, goal), left)
         if not made.shifts:
@@ -188,16 +192,14 @@ def _level_grid(values: Array, weights: Array, levels: int) -> Grid:
 class _Trace:
     """The mean score after each step, told to the user as it goes."""
 
-    def __init__(self, rows: Rows, prop: Property, progress: Progress | None) -> None:
-        self.rows, self.prop, self.progress = rows, prop, progress
+    def __init__(self, rows: Rows, prop: Property, control: Control) -> None:
+        self.rows, self.prop, self.control = rows, prop, control
         self.values: list[float] = []
         self.add(rows.predictions, 0)
 
     def add(self, predictions: Array, updates: int) -> None:
         self.values.append(float(self.rows.weights @ self.prop.score(predictions, self.rows.labels) / self.rows.weights.sum()))
-        if self.progress:
-            self.progress(updates, float("nan"), self.values[-1])
+        self.tell(updates)
 
-    def tell(self) -> None:
-        if self.progress:
-            self.progress(0, float("nan"), self.values[-1])
+    def tell(self, updates: int = 0) -> None:
+        self.control.tell(updates, float("nan"), self.values[-1])

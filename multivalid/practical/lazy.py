@@ -16,7 +16,6 @@ from multivalid.atoms.lazy import LazyRows
 from multivalid.atoms.select import Rows
 from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT
 from multivalid.audit.lazy import audit_lazy
-from multivalid.batch.algorithm import Progress
 from multivalid.batch.lazy import judge
 from multivalid.errors import InputError
 from multivalid.groups.engine import balanced
@@ -36,14 +35,13 @@ def fit_lazy(
     goal: practical.Goal,
     *,
     held: LazyRows | None = None,
-    progress: Progress | None = None,
     random_state: int = 0,
 ) -> practical.PracticalFit:
     """Fit on at most `SAMPLE` rows; the certificate says so, and tells the error on all of them where no rows are held out to tell it."""
     if goal.grid is not None:
         rows.check(goal.grid)
     local, at_random = _local(rows, random_state)
-    done = practical.fit(local, prop, goal, progress=progress, random_state=random_state)
+    done = practical.fit(local, prop, goal, random_state=random_state)
     certificate = done.certificate
     if len(local) < len(rows):
         how = "a random sample of" if at_random else "the first"

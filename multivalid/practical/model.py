@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multivalid import json_checks as read
 from multivalid.errors import ModelFileError
 from multivalid.practical.evaluate import Evaluator, Members
 from multivalid.properties.base import Array
-from multivalid.storage import is_number
 
 FARTHEST = 1e3  # standard deviations from the mean of the base beyond which its curve goes no further
 Single = NDArray[np.float32]  # features are zeros, ones and hinges: single precision is exact enough and twice as fast
@@ -172,8 +172,7 @@ class Model:
     @classmethod
     def from_json(cls, data: Any, groups: int) -> Model:
         """The model that `to_json` described, every size and index checked."""
-        if not isinstance(data, dict) or set(data) != {"center", "scale", "pairs", *_VECTORS}:
-            raise ModelFileError(f"model must have center, scale, pairs, {', '.join(_VECTORS)}.")
+        read.record(data, "model", ("center", "scale", "pairs", *_VECTORS))
         center, scale = _numbers([data["center"], data["scale"]], "center and scale")
         vectors = {name: _numbers(data[name], name) for name in _VECTORS}
         pairs = _pairs(data["pairs"], groups)
@@ -214,15 +213,14 @@ LARGEST = 1e12  # in a file: far beyond any fitted coefficient, far below where 
 
 
 def _numbers(values: Any, name: str) -> Array:
-    if not isinstance(values, list) or not all(is_number(v) and abs(v) <= LARGEST for v in values):
-        raise ModelFileError(f"model: {name} must be a list of numbers of ordinary size.")
-    return np.array(values, dtype=np.float64)
+    found = read.numbers(values, f"model: {name}")
+    if (np.abs(found) > LARGEST).any():
+        raise ModelFileError(f"model: {name} must be numbers of ordinary size, at most {LARGEST:g}.")
+    return found
 
 
 def _pairs(values: Any, groups: int) -> NDArray[np.intp]:
-    rows = isinstance(values, list) and len(values) == 2 and all(isinstance(row, list) for row in values)
-    if not rows or len(values[0]) != len(values[1]):
-        raise ModelFileError("model: pairs must be two lists of one length.")
-    if not all(isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= groups for row in values for v in row):
-        raise ModelFileError(f"model: pairs must name features 0 to {groups}.")
-    return np.array(values, dtype=np.intp).reshape(2, -1)
+    first, second = (read.items(row, "model: pairs") for row in read.items(values, "model: pairs", 2))
+    read.items(second, "model: the second list of pairs", len(first))
+    rows = [[read.whole(v, "model: a feature of pairs", groups) for v in row] for row in (first, second)]
+    return np.array(rows, dtype=np.intp).reshape(2, -1)

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from multivalid import json_checks as read
+from multivalid.atoms.summary import PREDICTION
 from multivalid.batch.predictor import grid_from_json
-from multivalid.errors import ModelFileError
 from multivalid.grid import Grid
+from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership
+from multivalid.groups.remote import Frame
 from multivalid.practical.evaluate import Arrays, DenseMembers, Evaluator, Members, pieces
 from multivalid.practical.link import SNAP, Link
 from multivalid.practical.model import Model
@@ -35,6 +38,11 @@ class LinkPredictor:
     rounds: list[ShiftRound] = field(default_factory=list)
 
     @property
+    def grids(self) -> tuple[Grid, ...]:
+        """The levels, as every predictor has them."""
+        return (self.grid,)
+
+    @property
     def patches(self) -> list[Shift]:
         """The shifts after the start."""
         return flat(self.rounds)
@@ -53,6 +61,12 @@ class LinkPredictor:
             out[rows] = self.predicted(Arrays(), predictions[rows], DenseMembers(membership, rows.start, rows.stop))
         return out
 
+    def on_frame(self, frame: Frame, groups: FittedGroups, output: str = PREDICTION) -> Frame:
+        """The lazy frame with the new predictions as the column `output`."""
+        from multivalid.practical.lazy import predicting_link  # it builds on this module
+
+        return predicting_link(frame, groups, self, output)
+
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {
@@ -66,10 +80,9 @@ class LinkPredictor:
     @classmethod
     def from_json(cls, data: dict[str, Any], groups: int) -> LinkPredictor:
         """The predictor that `to_json` described."""
-        if set(data) != {"kind", "grid", "link", "model", "rounds"} or not isinstance(data["rounds"], list):
-            raise ModelFileError("a link predictor must have grid, link, model and rounds.")
+        read.record(data, "link predictor", ("kind", "grid", "link", "model", "rounds"))
         model = None if data["model"] is None else Model.from_json(data["model"], groups - 1)
-        rounds = [ShiftRound.from_json(made, groups) for made in data["rounds"]]
+        rounds = [ShiftRound.from_json(made, groups) for made in read.items(data["rounds"], "rounds")]
         return cls(grid_from_json(data["grid"]), Link.from_json(data["link"]), model, rounds)
 
 

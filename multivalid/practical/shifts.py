@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.errors import ModelFileError
+from multivalid import json_checks as read
 from multivalid.groups.membership import Membership
 from multivalid.practical.data import LinkRows, Matching, Outcomes
 from multivalid.practical.evaluate import Arrays, DenseMembers, Evaluator, Members, pieces
 from multivalid.practical.start import PRIOR_ROWS, chance_limit
 from multivalid.properties.base import Array
-from multivalid.storage import is_number
 
 MOST_PER_LEVEL = 10
 
@@ -75,13 +74,14 @@ class ShiftRound:
     @classmethod
     def from_json(cls, data: Any, groups: int) -> ShiftRound:
         """The round that `to_json` described, every index checked."""
-        if not isinstance(data, dict) or set(data) != {"edges", "shifts"} or not isinstance(data["edges"], list):
-            raise ModelFileError("a round of shifts must have edges and shifts.")
-        if not all(is_number(edge) for edge in data["edges"]) or sorted(set(data["edges"])) != data["edges"]:
-            raise ModelFileError("the edges of levels must be increasing numbers.")
-        if not isinstance(data["shifts"], list) or not all(_is_shift(s, groups, len(data["edges"]) + 1) for s in data["shifts"]):
-            raise ModelFileError(f"a shift must be [group, level, amount] with group below {groups} and a level of its round.")
-        return cls(np.array(data["edges"], dtype=np.float64), [(int(g), int(k), float(a)) for g, k, a in data["shifts"]])
+        found = read.record(data, "a round of shifts", ("edges", "shifts"))
+        edges = read.increasing(found["edges"], "the edges of levels")
+        return cls(edges, [_shift(one, groups, edges.size + 1) for one in read.items(found["shifts"], "shifts")])
+
+
+def _shift(value: Any, groups: int, levels: int) -> tuple[int, int, float]:
+    group, level, amount = read.items(value, "a shift [group, level, amount]", 3)
+    return read.whole(group, "group", groups - 1), read.whole(level, "level", levels - 1), read.number(amount, "amount")
 
 
 def shift_round(eta: Array, rows: LinkRows, loss: Matching, edges: Array, most: int | None = None) -> ShiftRound:
@@ -130,17 +130,6 @@ def _step(eta: Array, rows: Outcomes, total: float, loss: Matching) -> float:
             return amount
         amount /= 2
     return 0.0
-
-
-def _is_shift(value: Any, groups: int, levels: int) -> bool:
-    if not isinstance(value, list) or len(value) != 3 or not is_number(value[2]):
-        return False
-    group, level = value[:2]
-    return _is_index(group, groups) and _is_index(level, levels)
-
-
-def _is_index(value: Any, limit: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
 
 
 def flat(rounds: list[ShiftRound]) -> list[Shift]:

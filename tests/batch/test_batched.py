@@ -16,6 +16,7 @@ from multivalid.atoms.response import response
 from multivalid.atoms.select import Rows
 from multivalid.batch import batched
 from multivalid.batch.batched import LabelTable, Move, in_order, run_batched
+from multivalid.batch.control import INTERRUPTED, Control
 from multivalid.batch.patches import replay
 from multivalid.batch.rules import TheoremRule
 from multivalid.batch.state import Patch
@@ -121,8 +122,11 @@ def test_an_interruption_keeps_what_was_measured() -> None:
         if updates == passes[1]:
             raise KeyboardInterrupt
 
-    trace, _, _, _ = rounds(data, prop, grid, numbers, progress=stop)
+    with pytest.raises(KeyboardInterrupt):
+        rounds(data, prop, grid, numbers, control=Control(progress=stop))
+    trace, _, _, _ = rounds(data, prop, grid, numbers, control=Control(progress=stop, keep_interrupted=True))
     assert trace.status == "budget"
+    assert trace.note.startswith(INTERRUPTED)
     assert trace.patches == whole.patches[: passes[1]]
     assert len(trace.potential) == passes[1] + 1
 

@@ -13,6 +13,7 @@ from multivalid.atoms.response import response
 from multivalid.atoms.table import build
 from multivalid.batch import bundles, label_sums
 from multivalid.batch.algorithm import run
+from multivalid.batch.control import Control
 from multivalid.batch.rules import PrintedRule, TheoremRule
 from multivalid.batch.state import State
 from multivalid.groups.membership import Membership
@@ -47,7 +48,7 @@ def compare(data: Problem, prop: Any, grid: mv.Grid, rule: str, **numbers: float
     assert slow.margin > CLEAR, "choose other data: here rounding decides"
     fast_rule = TheoremRule(**numbers) if rule == "theorem" else PrintedRule(numbers["threshold"])
     state, row_atom = state_of(data, prop, grid)
-    trace = run(state, fast_rule, max_updates=60)
+    trace = run(state, fast_rule, Control(60))
     assert [(source, target) for _, source, target in trace.patches] == [(source, target) for _, source, target in slow.patches]
     assert all(fast.group in groups for fast, (groups, _, _) in zip(trace.patches, slow.patches, strict=True))
     np.testing.assert_array_equal(state.level[row_atom], slow.levels)
@@ -114,7 +115,7 @@ class TestMeeting:
         prop = PROPERTIES[name]
         grid = grid_for(prop, 30)
         state, _ = state_of(Problem(y, f, w, masks), prop, grid)
-        return state, run(state, TheoremRule(threshold=1e-6, reach=0.001, least_drop=1e-8), max_updates=200)
+        return state, run(state, TheoremRule(threshold=1e-6, reach=0.001, least_drop=1e-8), Control(200))
 
     @pytest.mark.parametrize("name", PROPERTIES)
     def test_the_same_moves_levels_and_table(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:

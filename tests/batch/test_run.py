@@ -57,14 +57,16 @@ class TestProgress:
 
 
 class TestInterruption:
-    def test_ctrl_c_returns_what_is_done(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_ctrl_c_raises_and_returns_what_is_done_if_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(algorithm, "REPORT_EVERY", 5)
 
         def stop(updates: int, error: float, potential: float) -> None:
             if updates >= 10:
                 raise KeyboardInterrupt
 
-        fitted = long_run(progress=stop)
+        with pytest.raises(KeyboardInterrupt):
+            long_run(progress=stop)
+        fitted = long_run(progress=stop, on_interrupt="return")
         assert fitted.certificate.status == "budget"
         assert fitted.patches == long_run().patches[:10]
         self.is_consistent(fitted)
@@ -85,7 +87,7 @@ class TestInterruption:
             return touched
 
         monkeypatch.setattr(State, "move", move)
-        fitted = long_run()
+        fitted = long_run(on_interrupt="return")
         assert len(fitted.patches) == 7
         self.is_consistent(fitted)
 
@@ -93,6 +95,7 @@ class TestInterruption:
     def is_consistent(fitted: mv.Calibration) -> None:
         data = problem(0, 500)
         assert fitted.certificate.status == "budget"
+        assert "Interrupted by Ctrl-C" in fitted.certificate.summary()
         assert fitted.certificate.potential.size == len(fitted.patches) + 1
         predictions = fitted.predict(data.f, groups=data.groups)
         np.testing.assert_array_equal(predictions, fitted.grid.points[fitted.levels])

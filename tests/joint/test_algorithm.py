@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import multivalid as mv
+from multivalid.batch.control import INTERRUPTED, Control
 from multivalid.joint import theorem
-from multivalid.joint.algorithm import JointRun
 from multivalid.joint.plan import make_plan
+from multivalid.joint.state import JointState
 from tests.joint.problems import PAIRS, problem
 from tests.reference.joint_naive import Naive, errors
 
@@ -106,7 +107,7 @@ def test_budget_ends_early_with_a_consistent_table():
     for seed in range(40):
         full = fitted(seed)[3].certificate
         if sum(full.updates) >= 2:
-            pair, rows, _, made = fitted(seed, max_updates=1)
+            pair, rows, _, made = fitted(seed, control=Control(1))
             masks = [rows.membership.mask(g) for g in range(rows.membership.groups)]
             assert made.certificate.status == "budget"
             assert sum(made.certificate.updates) == 1
@@ -116,15 +117,31 @@ def test_budget_ends_early_with_a_consistent_table():
     pytest.fail("no problem with two updates")
 
 
-def test_interrupt_keeps_what_was_done(monkeypatch):
-    pair, rows, levels = problem(5)
-    plan = make_plan(rows, pair, mode="theorem", grid=None, m=levels, alpha=None, lipschitz=None)
+@pytest.mark.parametrize("half_done", [False, True])
+def test_interrupt_raises_and_keeps_what_was_done_if_asked(monkeypatch, half_done):
+    seed = next(seed for seed in range(40) if sum(fitted(seed)[3].certificate.updates) >= 3)
+    pair, rows, plan, full = fitted(seed)
+    honest, calls = JointState.move, [0]
 
-    def interrupted(self, side):
-        raise KeyboardInterrupt
+    def move(self, side, cell, place, to):
+        calls[0] += 1
+        if calls[0] == 3:
+            if half_done:
+                honest(self, side, cell, place, to)
+            raise KeyboardInterrupt
+        honest(self, side, cell, place, to)
 
-    monkeypatch.setattr(JointRun, "stage", interrupted)
-    assert theorem.fit(rows, pair, plan).certificate.status == "budget"
+    monkeypatch.setattr(JointState, "move", move)
+    with pytest.raises(KeyboardInterrupt):
+        theorem.fit(rows, pair, plan)
+    calls[0] = 0
+    made = theorem.fit(rows, pair, plan, control=Control(keep_interrupted=True))
+    assert made.certificate.status == "budget"
+    assert INTERRUPTED in made.certificate.summary()
+    assert made.predictor.patches == full.predictor.patches[:2]
+    masks = [rows.membership.mask(g) for g in range(rows.membership.groups)]
+    found = errors(pair, rows.labels, rows.weights, masks, made.predictor.predict(rows.predictions, rows.membership))
+    np.testing.assert_allclose(made.certificate.error, found[0], rtol=1e-8, atol=1e-14)
 
 
 def test_ties_block_a_cell_and_the_loop_ends():

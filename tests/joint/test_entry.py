@@ -199,11 +199,11 @@ def test_a_model_of_one_kind_is_not_read_as_another():
         (lambda c: c["certificate"].update(note=None), "note must be text"),
         (lambda c: c["certificate"].pop("passes"), r"fields .'passes'. are missing"),
         (lambda c: c["predictor"].update(kind="levels"), "predictor must be an object of kind"),
-        (lambda c: c["predictor"].update(grids=[]), "grids must be a list of two"),
+        (lambda c: c["predictor"].update(grids=[]), "grids must be a list of 2"),
         (lambda c: c["predictor"].update(patches=[[0, 0, 0, 0, 99]]), "a patch must be"),
         (lambda c: c["predictor"].update(patches=[[2, 0, 0, 0, 0]]), "a patch must be"),
         (lambda c: c["predictor"].update(patches=[[0, 5, 0, 0, 0]]), "a patch must be"),
-        (lambda c: c["predictor"].update(patches={}), "must have grids and a list of patches"),
+        (lambda c: c["predictor"].update(patches={}), "the patches must be a list"),
     ],
 )
 def test_damaged_files_are_refused(damage, message, tmp_path):

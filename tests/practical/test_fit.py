@@ -231,14 +231,16 @@ def test_progress_and_holdout() -> None:
 
 
 @pytest.mark.parametrize("at", ["_candidates", "_again"])
-def test_ctrl_c_returns_what_is_done(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_raises_and_returns_what_is_done_if_asked(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(practical, at, interrupt)
     d = binary(25_000)
     groups = masks(d["groups"])
-    fitted = mv.multicalibrate(d["y"], d["base"], groups=groups)
+    with pytest.raises(KeyboardInterrupt):
+        mv.multicalibrate(d["y"], d["base"], groups=groups)
+    fitted = mv.multicalibrate(d["y"], d["base"], groups=groups, on_interrupt="return")
     assert fitted.certificate.status == "budget"
     assert "Interrupted" in fitted.certificate.summary()
     untouched = np.array_equal(fitted.predict(d["base"], groups=groups), d["base"])
