@@ -82,7 +82,9 @@ def fit(
     random_state: int = 0,
 ) -> PracticalPairFit:
     """Fit both coordinates, compare with the input on rows held out, and say what was reached."""
-    reduction = reduction_of(pair)
+    everyone, reduction = rows, reduction_of(pair)
+    if not rows.weights.all():  # a row of weight 0 is not there: pseudo-labels, scales and levels must not see it
+        rows = rows.take(np.flatnonzero(rows.weights > 0))
     with np.errstate(all="ignore"):  # trial steps of the fit may overflow; they are turned down, and the end is checked
         passes, notes, interrupted = _worked_out(rows, pair, reduction, goal, random_state)
         predictor = PairLinkPredictor((Grid([0.0]), Grid([0.0])), reduction.form, passes)
@@ -95,6 +97,8 @@ def fit(
         certificate = replace(certificate, status="budget")
     if held is not None:
         certificate = _judged(certificate, held, pair, predictor)
+    if rows is not everyone:
+        final = predictor.predict(everyone.predictions, everyone.membership)
     levels = np.stack([grid.round(final[:, k]) for k, grid in enumerate(predictor.grids)], axis=1)
     return PracticalPairFit(predictor, levels, certificate)
 
