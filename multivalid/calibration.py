@@ -342,7 +342,7 @@ class JointCalibration(Calibration[Pair, JointCertificate]):
         self, y_true: Any, y_pred: Any, *, data: Any = None, groups: Any = None, sample_weight: Any = None
     ) -> PairAudit:
         """Audit the calibrated predictions on rows with known outcomes; `y_pred` are the model's own predictions."""
-        from multivalid.audit.pair import audit_pair_rows
+        from multivalid.audit.audit import audit_source as audit_pair_rows
 
         lazy = lazy_frame(data)
         data = data if lazy is None else gather(lazy, "pairs are audited")
@@ -356,7 +356,7 @@ class JointCalibration(Calibration[Pair, JointCertificate]):
         return super()._compared(y_true, y_pred, data, groups, sample_weight)
 
     def _audit(self, rows: select.Rows) -> Any:
-        from multivalid.audit.pair import audit_pair_rows
+        from multivalid.audit.audit import audit_source as audit_pair_rows
 
         return audit_pair_rows(rows, self.property)
 
