@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 import numpy as np
@@ -12,11 +11,8 @@ from numpy.typing import NDArray
 
 from multivalid.atoms import frames, select
 from multivalid.atoms.handing_back import as_lazy
-from multivalid.atoms.opening import lazy_rows
 from multivalid.atoms.summary import PREDICTION, complete_predictions
-from multivalid.audit.audit import Audit
-from multivalid.audit.audit import audit_source as audit_rows
-from multivalid.audit.lazy import audit_lazy
+from multivalid.audit.audit import Audit, audit_source
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.predictor import LevelPredictor, Predictor
 from multivalid.errors import InputError, ModelFileError
@@ -27,6 +23,9 @@ from multivalid.model_file import Reader, described, parts, predictor_of
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.properties import Pair, Property
 from multivalid.properties.pairs.base import SecondCoordinate
+from multivalid.properties.target import Target
+from multivalid.sources.memory import MemorySource
+from multivalid.sources.open import Source, open_source
 from multivalid.storage import write_json
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar  # a type variable with a default is in the standard library from 3.13 on
 
-    from multivalid.audit.pair import PairAudit
     from multivalid.joint.certificate import JointCertificate
 
     T = TypeVar("T", default=Property)
@@ -44,8 +42,6 @@ else:
 
     T, C = TypeVar("T"), TypeVar("C")
     JointCertificate = Certificate  # read with the pairs, when the first of them is met
-
-_AFTER = "__mv_calibrated"
 
 
 class Calibration(Generic[T, C]):
@@ -73,7 +69,7 @@ class Calibration(Generic[T, C]):
         predictor: Predictor,
         certificate: C,
         levels: NDArray[np.intp] | None = None,
-        rows: select.Rows | None = None,
+        rows: Source | None = None,
     ) -> None:
         self.property, self.groups, self.certificate, self.levels = property, groups, certificate, levels
         self._rows = rows
@@ -143,9 +139,11 @@ class Calibration(Generic[T, C]):
 
     def _predict_lazy(self, y_pred: Any, frame: Frame, output: Any) -> Any:
         (name,) = self._names("calibrated" if output is None else output)
+        return self._on_frame(complete_predictions(frame, y_pred), name).drop(PREDICTION).to_native()
+
+    def _on_frame(self, frame: Frame, output: str) -> Frame:
         assert isinstance(self.predictor, (LevelPredictor, LinkPredictor))
-        made = self.predictor.on_frame(complete_predictions(frame, y_pred), self.groups, name)
-        return made.drop(PREDICTION).to_native()
+        return self.predictor.on_frame(frame, self.groups, output)
 
     def audit(self, y_true: Any, y_pred: Any, *, data: Any = None, groups: Any = None, sample_weight: Any = None) -> Audit:
         """Audit the calibrated predictions on rows with known outcomes; `y_pred` are the model's own predictions.
@@ -159,23 +157,25 @@ class Calibration(Generic[T, C]):
         >>> fitted.audit([0, 1], [0.5, 0.5]).error
         0.015625
         """
-        lazy = lazy_frame(data)
-        if lazy is None:
-            rows = select.rows_for(self.groups, y_true, y_pred, data=data, groups=groups, sample_weight=sample_weight)
-            return audit_rows(self._calibrated(rows), self._single, self.grid, beyond=True)
-        after = lazy_frame(self._predict_lazy(y_pred, lazy, _AFTER))
-        assert after is not None
-        stays = lazy_rows(y_true, _AFTER, groups=self.groups, frame=after, sample_weight=sample_weight, prop=self._single)
-        return audit_lazy(stays, self._single, self.grid, beyond=True)
+        source = self._opened(y_true, y_pred, data, groups, sample_weight)
+        return audit_source(self._calibrated(source), self._target, self.grid, beyond=True)
 
     @property
-    def _single(self) -> Property:
-        assert isinstance(self.property, Property)
+    def _target(self) -> Target:
+        assert isinstance(self.property, Target)
         return self.property
 
-    def _calibrated(self, rows: select.Rows) -> select.Rows:
+    def _opened(self, y_true: Any, y_pred: Any, data: Any, groups: Any, sample_weight: Any) -> Source:
+        """New rows for the groups fitted, wherever they live."""
+        return open_source(
+            y_true, y_pred, groups=self.groups, target=self._target, data=data, sample_weight=sample_weight, arrays=groups
+        )
+
+    def _calibrated(self, source: Source) -> Source:
         """The same rows with the calibrated predictions in place of the model's own."""
-        return replace(rows, predictions=self.predictor.predict(rows.predictions, rows.membership))
+        if isinstance(source, MemorySource):
+            return source.with_predictions(self.predictor.predict(source.predictions, source.membership))
+        return source.with_predictions(self._on_frame(source.frame, PREDICTION))
 
     def report(
         self,
@@ -224,24 +224,16 @@ class Calibration(Generic[T, C]):
 
     def _compared(self, y_true: Any, y_pred: Any, data: Any, groups: Any, sample_weight: Any) -> tuple[Any, Any]:
         """Audits before and after, of the rows given or else of those kept from the fit; (None, None) where there are neither."""
-        lazy = lazy_frame(data)
-        if lazy is not None:
-            stays = lazy_rows(y_true, y_pred, groups=self.groups, frame=lazy, sample_weight=sample_weight, prop=self._single)
-            return audit_lazy(stays, self._single), self.audit(y_true, y_pred, data=data, sample_weight=sample_weight)
-        rows = self._rows
-        if y_true is not None:
-            rows = select.rows_for(
-                self.groups, y_true, y_pred, data=data, groups=groups, sample_weight=sample_weight, width=len(self.grids)
-            )
-        return (None, None) if rows is None else (self._audit(rows), self._audit(self._calibrated(rows)))
-
-    def _audit(self, rows: select.Rows) -> Any:
-        return audit_rows(rows, self._single)
+        source = self._rows if y_true is None else self._opened(y_true, y_pred, data, groups, sample_weight)
+        if source is None:
+            return None, None
+        return audit_source(source, self._target), audit_source(self._calibrated(source), self._target)
 
     def _chapters(self) -> list[Any]:
         from multivalid.report.sources import Chapter
 
-        return [Chapter(self._single, {})]
+        assert isinstance(self.property, Property)
+        return [Chapter(self.property, {})]
 
     def plot_potential(self, *, ax: Any = None) -> Any:
         """The mean score (of the first coordinate) after each update, on a matplotlib axis; returns the axis."""
@@ -338,28 +330,6 @@ class JointCalibration(Calibration[Pair, JointCertificate]):
         native = self.predict(y_pred, data=gather(frame, "pairs are predicted"), output=names)
         return as_lazy(native, frame)
 
-    def audit(  # type: ignore[override]
-        self, y_true: Any, y_pred: Any, *, data: Any = None, groups: Any = None, sample_weight: Any = None
-    ) -> PairAudit:
-        """Audit the calibrated predictions on rows with known outcomes; `y_pred` are the model's own predictions."""
-        from multivalid.audit.audit import audit_source as audit_pair_rows
-
-        lazy = lazy_frame(data)
-        data = data if lazy is None else gather(lazy, "pairs are audited")
-        rows = select.rows_for(self.groups, y_true, y_pred, data=data, groups=groups, sample_weight=sample_weight, width=2)
-        after = self._calibrated(rows)
-        return audit_pair_rows(after, self.property, tuple(_widened(g, after.predictions[:, k]) for k, g in enumerate(self.grids)))
-
-    def _compared(self, y_true: Any, y_pred: Any, data: Any, groups: Any, sample_weight: Any) -> tuple[Any, Any]:
-        lazy = lazy_frame(data)
-        data = data if lazy is None else gather(lazy, "pairs are reported on")
-        return super()._compared(y_true, y_pred, data, groups, sample_weight)
-
-    def _audit(self, rows: select.Rows) -> Any:
-        from multivalid.audit.audit import audit_source as audit_pair_rows
-
-        return audit_pair_rows(rows, self.property)
-
     def _chapters(self) -> list[Any]:
         from multivalid.report.sources import Chapter
 
@@ -376,7 +346,3 @@ class JointCalibration(Calibration[Pair, JointCertificate]):
             "pair link": PairLinkPredictor.from_json,
         }
         return Pair, predictors, JointCertificate
-
-
-def _widened(grid: Grid, values: NDArray[np.float64]) -> Grid:
-    return Grid(grid.points, lo=min(grid.lo, float(values.min())), hi=max(grid.hi, float(values.max())))
