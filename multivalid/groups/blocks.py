@@ -6,6 +6,7 @@ the condition one of its groups stands for (which lazy engines run).
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,13 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.errors import InputError
+from multivalid.groups.columns import Columns
 from multivalid.groups.engine import condition_expression
-from multivalid.groups.frames import booleans, numbers, text_values
+from multivalid.groups.frames import booleans, numbers
 from multivalid.groups.kinds import NUMBER, TEXT, kind_of_dtype, kind_of_value, value_in
 from multivalid.groups.nodes import And, Column, Compare, Condition, Literal, Missing, columns, render
 from multivalid.groups.rows import Row, RowTest, row_test
 
 Codes = NDArray[np.int16]  # at most 10,000 groups per block
+LARGEST_TABLE = 1 << 22  # values looked up in a table; beyond it they are searched for
 
 
 class Block(Protocol):
@@ -33,7 +36,7 @@ class Block(Protocol):
     def size(self) -> int: ...
     @property
     def columns(self) -> tuple[str, ...]: ...
-    def codes(self, frame: nw.DataFrame[Any]) -> Codes: ...
+    def codes(self, frame: Columns) -> Codes: ...
     def code(self, row: Row) -> int: ...
     def condition(self, code: int) -> Condition: ...
 
@@ -50,8 +53,8 @@ class Holds:
     def columns(self) -> tuple[str, ...]:
         return columns(self.test)
 
-    def codes(self, frame: nw.DataFrame[Any]) -> Codes:
-        return evaluate([self], frame)[0].astype(np.int16) - np.int16(1)
+    def codes(self, frame: Columns) -> Codes:
+        return evaluate([self], frame.frame(self.columns))[0].astype(np.int16) - np.int16(1)
 
     def code(self, row: Row) -> int:
         return 0 if self._row_test(row) else -1
@@ -92,10 +95,15 @@ class Values:
     def columns(self) -> tuple[str, ...]:
         return (self.column,)
 
-    def codes(self, frame: nw.DataFrame[Any]) -> Codes:
+    def codes(self, frame: Columns) -> Codes:
         series = frame[self.column]
         _check_kind(self.column, series.dtype, self.kind)
-        return text_codes(series, self.values) if self.kind == TEXT else whole_codes(series, self.values)
+        return self._text_codes(frame) if self.kind == TEXT else whole_codes(series, self.values)
+
+    def _text_codes(self, frame: Columns) -> Codes:
+        number, texts = frame.texts(self.column)
+        code = [self._index.get(text, -1) for text in texts]
+        return np.array([*code, -1], dtype=np.int16)[number]  # a missing text has number -1, the last
 
     def code(self, row: Row) -> int:
         value = value_in(row, self.column)
@@ -116,30 +124,27 @@ class Values:
         return {value: code for code, value in enumerate(self.values)}
 
 
-def text_codes(series: nw.Series[Any], values: Sequence[Any]) -> Codes:
-    """The place of each row's text among the values, -1 for others and for missing."""
-    if not values:
-        return np.full(len(series), -1, dtype=np.int16)
-    places = list(range(len(values)))
-    found = text_values(series).replace_strict(list(values), places, default=-1, return_dtype=nw.Int16)
-    codes = np.array(found.to_numpy(), dtype=np.int16)
-    codes[series.is_null().to_numpy()] = -1  # a categorical may have turned its nulls into text
-    return codes
-
-
 def whole_codes(series: nw.Series[Any], values: Sequence[Any]) -> Codes:
-    """The same for whole numbers, also when a missing value has made the column a float one."""
+    """The place of each row's whole number among the values, -1 for others and for missing; the column may be a float one."""
     known = np.asarray(values, dtype=np.int64)
-    if series.dtype.is_integer():
-        missing = series.is_null().to_numpy()
-        seen = np.asarray(series.fill_null(0).to_numpy())
+    if series.dtype.is_integer() and not series.null_count():
+        seen, missing = np.asarray(series.to_numpy()), None
+    elif series.dtype.is_integer():
+        seen, missing = np.asarray(series.fill_null(0).to_numpy()), series.is_null().to_numpy()
     else:
         seen = numbers(series)
         missing = np.isnan(seen)
-    place = np.searchsorted(known, seen)
-    place[place == known.size] = 0
-    codes = place.astype(np.int16)
-    codes[missing | (known[place] != seen)] = -1
+    if known.size == 0:
+        return np.full(len(series), -1, dtype=np.int16)
+    low, high = int(known[0]), int(known[-1])
+    if series.dtype.is_signed_integer() and high - low <= LARGEST_TABLE and missing is None:
+        inside = (seen >= low) & (seen <= high)
+        shifted = seen.astype(np.int64, copy=False) - low
+        codes = _places(known - low, shifted if inside.all() else np.where(inside, shifted, -1), high - low + 1)
+    else:
+        codes = _places(known, seen, LARGEST_TABLE + 1)
+    if missing is not None:
+        codes[missing] = -1
     return codes
 
 
@@ -162,7 +167,7 @@ class Intervals:
     def inner(self) -> tuple[float, ...]:
         return self.edges[1:-1]
 
-    def codes(self, frame: nw.DataFrame[Any]) -> Codes:
+    def codes(self, frame: Columns) -> Codes:
         series = frame[self.column]
         _check_kind(self.column, series.dtype, NUMBER)
         values = numbers(series)
@@ -203,14 +208,9 @@ class Product:
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
 
-    def codes(self, frame: nw.DataFrame[Any]) -> Codes:
-        keys = product_keys(self.parts, frame)
+    def codes(self, frame: Columns) -> Codes:
         known = np.array([self._key(combination) for combination in self.combinations], dtype=np.int64)
-        place = np.searchsorted(known, keys)  # the combinations are sorted, so their keys are
-        place[place == known.size] = 0
-        codes = place.astype(np.int16)
-        codes[known[place] != keys] = -1
-        return codes
+        return _places(known, product_keys(self.parts, frame), math.prod(part.size for part in self.parts))
 
     def code(self, row: Row) -> int:
         combination = tuple(part.code(row) for part in self.parts)
@@ -231,16 +231,28 @@ class Product:
         return {combination: code for code, combination in enumerate(self.combinations)}
 
 
-def product_keys(parts: Sequence[Block], frame: nw.DataFrame[Any]) -> NDArray[np.int64]:
+def product_keys(parts: Sequence[Block], frame: Columns) -> NDArray[np.int64]:
     """One number per combination of codes, mixed radix; -1 where a part has none."""
-    keys = np.zeros(len(frame), dtype=np.int64)
-    outside = np.zeros(len(frame), dtype=np.bool_)
+    keys, outside = np.zeros(len(frame), dtype=np.int64), np.zeros(len(frame), dtype=np.bool_)
     for part in parts:
-        codes = part.codes(frame)
+        codes = frame.codes(part)
         outside |= codes < 0
         keys = keys * part.size + codes
     keys[outside] = -1
     return keys
+
+
+def _places(known: NDArray[np.int64], seen: NDArray[Any], space: int) -> Codes:
+    """The place of each value among the known ones, which are sorted; -1 for others. Values lie in 0 … space − 1, or are -1."""
+    if space <= LARGEST_TABLE:
+        table = np.full(space + 1, -1, dtype=np.int16)
+        table[known] = np.arange(known.size)
+        return np.asarray(table[seen])  # -1 is the last
+    place = np.searchsorted(known, seen)
+    place[place == known.size] = 0
+    codes = place.astype(np.int16)
+    codes[known[place] != seen] = -1
+    return codes
 
 
 def _check_kind(column: str, dtype: nw.dtypes.DType, expected: str) -> None:

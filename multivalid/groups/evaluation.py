@@ -1,19 +1,19 @@
-"""The masks of fitted blocks on a frame: each column is looked at once, and many conditions share one pass."""
+"""Which rows fitted blocks hold on a frame: each column is looked at once, and many conditions share one pass."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import narwhals as nw
+import numpy as np
 
 from multivalid.errors import InputError
 from multivalid.groups.arrays import ArrayColumns
 from multivalid.groups.blocks import Block, Holds, evaluate
-from multivalid.groups.frames import open_frame, row_count
-from multivalid.groups.items import Mask
+from multivalid.groups.columns import Columns
+from multivalid.groups.kinds import unknown_column
+from multivalid.groups.membership import Coded, Part, flagged
 
 _TOGETHER = 32  # conditions per pass, which bounds the memory for their answers
 
@@ -38,18 +38,19 @@ class Kept:
 class Sources:
     """Where group membership is read from: a frame, arrays, or both, with the number of rows."""
 
-    frame: nw.DataFrame[Any] | None
+    columns: Columns | None
     arrays: ArrayColumns
     rows: int
 
     @classmethod
-    def of(cls, data: Any, columns: Sequence[str], arrays: ArrayColumns, rows: int | None) -> Sources:
+    def of(cls, data: Columns | None, columns: Sequence[str], arrays: ArrayColumns, rows: int | None) -> Sources:
         """Check that the columns are there and that everything has the same number of rows."""
-        frame = None
         lengths = {"n_rows": rows, "the boolean arrays": arrays.rows}
         if data is not None:
-            frame = open_frame(data, columns) if columns else None
-            lengths["data"] = row_count(data)
+            for name in columns:
+                if name not in data.names:
+                    raise unknown_column(name, data.names)
+            lengths["data"] = len(data)
         elif columns:
             raise InputError(
                 f"groups use the column{'s' if len(columns) > 1 else ''} {', '.join(map(repr, columns))}; "
@@ -61,30 +62,30 @@ class Sources:
         if len(set(known.values())) > 1:
             shown = ", ".join(f"{name}: {length}" for name, length in known.items())
             raise InputError(f"groups: the numbers of rows differ ({shown}); all must describe the same rows.")
-        return cls(frame, arrays, next(iter(known.values())))
+        return cls(data, arrays, next(iter(known.values())))
 
 
-def masks_of(kept: Sequence[Kept], sources: Sources) -> Iterator[Mask]:
-    """One mask per kept group, in order."""
+def parts_of(kept: Sequence[Kept], sources: Sources) -> Iterator[Part]:
+    """Which rows the kept groups hold, block by block: codes, or bits where groups may overlap."""
     for single, run in itertools.groupby((one for one in kept if one.codes), key=lambda one: isinstance(one.block, Holds)):
         if single:
-            yield from _conditions([one.block for one in run if isinstance(one.block, Holds)], sources)
+            yield _conditions([one.block for one in run if isinstance(one.block, Holds)], sources)
         else:
-            for one in run:
-                yield from _codes(one, sources)
+            yield from (_block(one, sources) for one in run)
 
 
-def _conditions(blocks: Sequence[Holds], sources: Sources) -> Iterator[Mask]:
-    assert sources.frame is not None
-    for start in range(0, len(blocks), _TOGETHER):
-        yield from evaluate(blocks[start : start + _TOGETHER], sources.frame)
+def _conditions(blocks: Sequence[Holds], sources: Sources) -> Part:
+    assert sources.columns is not None
+    frame = sources.columns.frame([name for block in blocks for name in block.columns])
+    return flagged(
+        (mask for start in range(0, len(blocks), _TOGETHER) for mask in evaluate(blocks[start : start + _TOGETHER], frame)),
+        sources.rows,
+    )
 
 
-def _codes(one: Kept, sources: Sources) -> Iterator[Mask]:
+def _block(one: Kept, sources: Sources) -> Part:
     if isinstance(one.block, Span):
-        yield from sources.arrays.masks([one.block.start + code for code in one.codes])
-        return
-    assert sources.frame is not None
-    codes = one.block.codes(sources.frame)
-    for code in one.codes:
-        yield codes == code
+        return flagged(sources.arrays.masks([one.block.start + code for code in one.codes]), sources.rows)
+    assert sources.columns is not None
+    codes = sources.columns.codes(one.block).astype(np.uint16) + np.uint16(1)  # none of them, -1, becomes 0
+    return Coded(codes, one.block.size).choose(one.codes)

@@ -13,9 +13,11 @@ import numpy as np
 from multivalid.errors import InputError
 from multivalid.groups import codec
 from multivalid.groups.arrays import ArrayColumns
+from multivalid.groups.columns import Columns
 from multivalid.groups.engine import condition_expression
-from multivalid.groups.evaluation import Kept, Sources, Span, masks_of
+from multivalid.groups.evaluation import Kept, Sources, Span, parts_of
 from multivalid.groups.items import Entry, Mask, entries
+from multivalid.groups.membership import Membership, everyone
 from multivalid.groups.nodes import render
 from multivalid.groups.selection import EVERYONE, fit_family
 from multivalid.validate import count
@@ -75,6 +77,12 @@ class Groups:
         """
         family = fit_family(self.entries, self.min_size, data, n_rows)
         return FittedGroups(family.names, family.kept, family.arrays, family.notes)
+
+    def fit_rows(self, data: Any, n_rows: int) -> tuple[FittedGroups, Membership]:
+        """The fitted groups, and which of these rows they hold: what `fit` and `membership` give, in one go."""
+        family = fit_family(self.entries, self.min_size, data, n_rows)
+        assert family.membership is not None
+        return FittedGroups(family.names, family.kept, family.arrays, family.notes), family.membership
 
     def __repr__(self) -> str:
         size = f", min_size={self.min_size}" if self.min_size else ""
@@ -136,16 +144,18 @@ class FittedGroups:
         n_rows : int, optional
             Needed when there is neither.
         """
+        members = self.membership(data, arrays=arrays, n_rows=n_rows)
+        return (part.mask(group) for part in members.parts for group in range(part.size))
+
+    def membership(self, data: Any = None, *, arrays: Any = None, n_rows: int | None = None) -> Membership:
+        """The same in parts: one code per row for the groups of a column, packed bits for others; see `masks` for the arguments."""
         given = ArrayColumns.of(arrays)
         if len(given) != self.arrays:
             raise InputError(
                 f"groups were fitted with {self.arrays} boolean array columns, got {len(given)}; pass the same ones as arrays=."
             )
-        return self._masks(Sources.of(data, self.columns, given, n_rows))
-
-    def _masks(self, sources: Sources) -> Iterator[Mask]:
-        yield np.ones(sources.rows, dtype=np.bool_)
-        yield from masks_of(self.kept, sources)
+        sources = Sources.of(None if data is None else Columns(data), self.columns, given, n_rows)
+        return Membership.of([everyone(sources.rows), *parts_of(self.kept, sources)], sources.rows)
 
     def expressions(self, schema: Mapping[str, nw.dtypes.DType]) -> list[nw.Expr]:
         """One boolean narwhals expression per group, without nulls, for a frame (eager or lazy) with this schema."""

@@ -11,10 +11,12 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from multivalid.errors import InputError, PredicateError
-from multivalid.groups.blocks import Block, Holds, Intervals, Product, Values, product_keys
-from multivalid.groups.frames import column_names, numbers, open_frame, text_values
+from multivalid.groups.blocks import LARGEST_TABLE, Block, Holds, Intervals, Product, Values, product_keys
+from multivalid.groups.columns import Columns
+from multivalid.groups.frames import numbers
 from multivalid.groups.items import MOST_GROUPS, Bins, Cross
 from multivalid.groups.kinds import BOOLEAN, NUMBER, TEXT, kind_of_dtype, unknown_column
 from multivalid.groups.nodes import Column, Flag
@@ -25,11 +27,11 @@ from multivalid.groups.predicate import Predicate, parse
 class Fitter:
     """Turns items into blocks and the names of their groups, for one frame (or none)."""
 
-    data: Any
+    data: Columns | Any
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.columns = [] if self.data is None else column_names(self.data)
+        self.columns = [] if self.data is None else self.data.names
 
     def fit(self, item: str | Predicate | Bins | Cross, label: str | None = None) -> tuple[Block, list[str]]:
         """The block of an item and one readable name per group."""
@@ -65,7 +67,7 @@ class Fitter:
             return Holds(Flag(Column(name))), [title]
         values: tuple[str, ...] | tuple[int, ...]
         if kind == TEXT:
-            values = tuple(sorted(self._distinct(name, text_values(series.drop_nulls()))))
+            values = tuple(sorted(self._limited(name, self._texts(name))))
         elif kind == NUMBER and not series.dtype.is_decimal():
             values = self._whole_values(name, series)
         else:
@@ -78,7 +80,7 @@ class Fitter:
     def _whole_values(self, name: str, series: nw.Series[Any]) -> tuple[int, ...]:
         present = series.drop_nulls()
         if series.dtype.is_float():
-            floats = numbers(present)
+            floats = numbers(present.unique())
             floats = floats[~np.isnan(floats)]
             if not np.all(np.isfinite(floats)) or np.any(floats != np.floor(floats)) or np.any(np.abs(floats) > 2.0**53):
                 raise InputError(
@@ -154,8 +156,7 @@ class Fitter:
         if self.data is None:
             number = possible
         else:
-            keys = np.unique(product_keys(parts, open_frame(self.data, [name for part in parts for name in part.columns])))
-            keys = keys[keys >= 0]
+            keys = _occurring(product_keys(parts, self.data), possible)
             number = keys.size
         if number > MOST_GROUPS:
             raise InputError(
@@ -168,7 +169,21 @@ class Fitter:
     def _series(self, name: str) -> nw.Series[Any]:
         if name not in self.columns:
             raise unknown_column(name, self.columns)
-        return open_frame(self.data, [name])[name]
+        series: nw.Series[Any] = self.data[name]
+        return series
+
+    def _texts(self, name: str) -> list[str]:
+        """The texts that occur in a column."""
+        texts: list[str] = self.data.texts(name)[1]
+        return texts
+
+
+def _occurring(keys: NDArray[np.int64], space: int) -> NDArray[np.int64]:
+    """The keys that occur, sorted; -1 is none."""
+    if space <= LARGEST_TABLE:
+        return np.flatnonzero(np.bincount(keys + 1, minlength=space + 1)[1:])
+    found = np.unique(keys)
+    return found[found >= 0]
 
 
 def _digits(key: int, sizes: Sequence[int]) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from multivalid.groups.engine import balanced, condition_expression
 from multivalid.groups.evaluation import Kept, Span
 from multivalid.groups.family import FittedGroups, Groups
 from multivalid.groups.fitting import Fitter, _digits
-from multivalid.groups.frames import numbers
+from multivalid.groups.frames import numbers, text_values
 from multivalid.groups.items import MOST_GROUPS, Bins, Cross, Flags
 from multivalid.groups.kinds import NUMBER, kind_of_dtype, unknown_column
 from multivalid.groups.nodes import render
@@ -61,6 +61,9 @@ class LazyFitter(Fitter):
                 f"is it an identifier? Cut a number into intervals with mv.bins, or join rare values first."
             )
         return values
+
+    def _texts(self, name: str) -> list[str]:
+        return text_values(self._series(name).drop_nulls()).unique().to_list()
 
     def _values(self, name: str) -> nw.DataFrame[Any]:
         """Distinct values and how often they occur; of a sample where they are too many to fetch."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -203,6 +204,27 @@ class Membership:
         kept = np.count_nonzero(rows) if rows.dtype == np.bool_ else rows.size
         return Membership.of((part.take(rows) for part in self.parts), int(kept))
 
+    def twins(self) -> list[int]:
+        """For each group the first group that holds the same rows, itself where there is none before it."""
+        sizes = self.sizes()
+        part = np.repeat(np.arange(len(self.parts)), [one.size for one in self.parts])
+        first: dict[Any, int] = {}
+        answer = list(range(sizes.size))
+        # Only groups of one size can be the same, and groups of one code never are.
+        shared = _shared(sizes, part, [isinstance(one, Flagged) for one in self.parts])
+        for group in np.flatnonzero(shared):
+            line = _packed(self.mask(int(group))) if isinstance(self.parts[part[group]], Coded) else self._line(int(group))
+            # A digest, not the bits: thousands of groups on millions of rows would not fit beside the data.
+            answer[group] = first.setdefault(hashlib.blake2b(line.data, digest_size=16).digest(), int(group))
+        return answer
+
+    def _line(self, group: int) -> Bits:
+        for part in self.parts:
+            if group < part.size:
+                return np.asarray(part.lines()[group])
+            group -= part.size
+        raise IndexError(group)
+
     def choose(self, groups: Sequence[int]) -> Membership:
         """Some of the groups, in their order."""
         parts, start, wanted = [], 0, np.asarray(groups, dtype=np.intp)
@@ -213,9 +235,26 @@ class Membership:
         return Membership.of(parts, self.rows)
 
 
+def _shared(sizes: NDArray[np.intp], part: NDArray[np.intp], overlap: Sequence[bool]) -> NDArray[np.bool_]:
+    """Groups whose size another group has that may hold the same rows."""
+    shared = np.zeros(sizes.size, dtype=bool)
+    for size, often in zip(*np.unique(sizes, return_counts=True), strict=True):
+        if size and often > 1:
+            alike = np.flatnonzero(sizes == size)
+            parts, counts = np.unique(part[alike], return_counts=True)
+            shared[alike] = parts.size > 1 or (overlap[parts[0]] and counts[0] > 1)
+    return shared
+
+
 def everyone(rows: int) -> Coded:
     """The population as a part of its own."""
     return Coded(np.ones(rows, dtype=np.uint8), 1)
+
+
+def flagged(masks: Iterable[NDArray[np.bool_]], rows: int) -> Flagged:
+    """Groups from one boolean mask each."""
+    lines = [_packed(mask) for mask in masks]
+    return Flagged(np.array(lines, dtype=np.uint8).reshape(len(lines), _bytes(rows)), rows)
 
 
 def flagged_rows(by_row: Bits, groups: int) -> Flagged:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from multivalid.errors import InputError
 from multivalid.groups.arrays import ArrayColumns
 from multivalid.groups.blocks import Block
-from multivalid.groups.evaluation import Kept, Sources, Span, masks_of
+from multivalid.groups.columns import Columns
+from multivalid.groups.evaluation import Kept, Sources, Span, parts_of
 from multivalid.groups.fitting import Fitter
-from multivalid.groups.items import Entry, Flags, Mask
+from multivalid.groups.items import Entry, Flags
+from multivalid.groups.membership import Membership, everyone
 from multivalid.groups.nodes import render
 
 EVERYONE = "everyone"
@@ -28,29 +27,31 @@ class Family:
     kept: tuple[Kept, ...]
     arrays: int
     notes: list[str]
+    membership: Membership | None  # of the rows that were fitted on, where there are any
 
 
 def fit_family(entries: Sequence[Entry], min_size: int, data: Any, rows: int | None) -> Family:
     """Fit every entry, then choose."""
-    fitter = Fitter(data)
+    columns = None if data is None else Columns(data)
+    fitter = Fitter(columns)
     flags = [entry.item for entry in entries if isinstance(entry.item, Flags)]
     arrays = ArrayColumns(flags)
     fitted, candidates = [], []
     for block, names in _blocks(entries, fitter):
         fitted.append(Kept(block, tuple(range(block.size))))
         candidates += names
-    columns = _columns(fitted)
     notes = fitter.notes
-    reasons: Iterator[str | None]
     if data is None and rows is None and not flags:
-        reasons = _reasons_without_rows(fitted, candidates)
-    else:
-        sources = Sources.of(data, columns, arrays, rows)
-        if sources.rows == 0:
-            raise InputError("groups cannot be fitted on empty data: at least one row is needed.")
-        reasons = _reasons(masks_of(fitted, sources), candidates, sources.rows, min_size)
-    chosen, kept = _kept(fitted, candidates, reasons, notes)
-    return Family(chosen, kept, len(arrays), notes)
+        chosen, kept = _kept(fitted, candidates, _reasons_without_rows(fitted, candidates), notes)
+        return Family(chosen, kept, len(arrays), notes, None)
+    sources = Sources.of(columns, _columns(fitted), arrays, rows)
+    if sources.rows == 0:
+        raise InputError("groups cannot be fitted on empty data: at least one row is needed.")
+    members = Membership.of([everyone(sources.rows), *parts_of(fitted, sources)], sources.rows)
+    reasons = list(_reasons(members, candidates, min_size))
+    chosen, kept = _kept(fitted, candidates, iter(reasons), notes)
+    left = [0, *(g for g, reason in enumerate(reasons, 1) if reason is None)]
+    return Family(chosen, kept, len(arrays), notes, members.choose(left))
 
 
 def _blocks(entries: Sequence[Entry], fitter: Fitter) -> Iterator[tuple[Block | Span, list[str]]]:
@@ -79,17 +80,16 @@ def _columns(fitted: Sequence[Kept]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for names in used for name in names))
 
 
-def _reasons(masks: Iterator[Mask], names: Sequence[str], rows: int, min_size: int) -> Iterator[str | None]:
+def _reasons(members: Membership, names: Sequence[str], min_size: int) -> Iterator[str | None]:
     """Per group, why it is left out, or None."""
-    seen = {_digest(np.ones(rows, dtype=np.bool_)): EVERYONE}
-    for name, mask in zip(names, masks, strict=True):
-        size = int(np.count_nonzero(mask))
+    twins = members.twins()
+    for group, size in enumerate(members.sizes()[1:], 1):
         if size == 0:
             yield "has no rows"
         elif size < min_size:
             yield f"has {size:,} row{'s' if size > 1 else ''}, below min_size={min_size}"
-        elif (other := seen.setdefault(_digest(mask), name)) is not name:
-            yield f"has the same rows as {other!r}"
+        elif twins[group] != group:
+            yield f"has the same rows as {(EVERYONE, *names)[twins[group]]!r}"
         else:
             yield None
 
@@ -100,11 +100,6 @@ def _reasons_without_rows(fitted: Sequence[Kept], names: Sequence[str]) -> Itera
     for name, condition in zip(names, conditions, strict=True):
         other = seen.setdefault(render(condition), name)
         yield None if other is name else f"is the same condition as {other!r}"
-
-
-def _digest(mask: Mask) -> bytes:
-    # A digest, not the bits: thousands of groups on millions of rows would not fit beside the data.
-    return hashlib.blake2b(np.packbits(mask).data, digest_size=16).digest()
 
 
 def _kept(

@@ -12,8 +12,8 @@ from multivalid import validate
 from multivalid.atoms import frames
 from multivalid.errors import InputError
 from multivalid.groups.blocks import Holds
+from multivalid.groups.columns import Columns
 from multivalid.groups.family import FittedGroups, Groups
-from multivalid.groups.frames import open_frame
 from multivalid.groups.items import Entry, Flags
 from multivalid.groups.membership import Membership
 from multivalid.groups.predicate import parse
@@ -92,7 +92,7 @@ def membership_of(fitted: FittedGroups, *, data: Any, groups: Any, rows: int) ->
                 f"groups has {groups.groups} groups and {groups.rows} rows, expected {len(fitted)} (with everyone) and {rows}."
             )
         return groups
-    return Membership.from_masks(fitted.masks(data, arrays=groups, n_rows=rows), rows)
+    return fitted.membership(data, arrays=groups, n_rows=rows)
 
 
 def marked(value: Any, data: Any, argument: str) -> Any:
@@ -101,7 +101,7 @@ def marked(value: Any, data: Any, argument: str) -> Any:
         return value
     if data is None:
         raise InputError(f"{argument}={value!r} is a condition on columns, but data=None; pass the frame as data=.")
-    return Holds(parse(value).condition).codes(open_frame(data)) == 0
+    return Holds(parse(value).condition).codes(Columns(data)) == 0
 
 
 def resolve(value: Any, frame: nw.DataFrame[Any] | None, argument: str) -> Any:
@@ -115,9 +115,7 @@ def _groups(groups: Any, data: Any, rows: int, arrays: Any) -> tuple[FittedGroup
     if isinstance(groups, FittedGroups):
         return groups, membership_of(groups, data=data, groups=arrays, rows=rows)
     spec = groups if isinstance(groups, Groups) else Groups(groups)
-    fitted = spec.fit(data, n_rows=rows)
-    given = [entry.item.array for entry in spec.entries if isinstance(entry.item, Flags)]
-    return fitted, Membership.from_masks(fitted.masks(data, arrays=given, n_rows=rows), rows)
+    return spec.fit_rows(data, rows)
 
 
 def _without(groups: Any, kept: NDArray[np.intp], rows: int) -> Groups:

@@ -1,0 +1,96 @@
+"""Columns of a frame in memory, each looked at once: opened, and told apart by value, however many groups ask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.groups.frames import column_names, open_frame, row_count, text_values
+
+if TYPE_CHECKING:
+    from multivalid.groups.blocks import Block, Codes
+
+Texts = tuple[NDArray[Any], list[str]]
+
+
+class Columns:
+    """A native frame whose columns, values and codes are remembered.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> Columns(pd.DataFrame({"site": ["b", "a", None]})).texts("site")
+    (array([ 0,  1, -1]), ['b', 'a'])
+    """
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+        self._series: dict[str, nw.Series[Any]] = {}
+        self._texts: dict[str, Texts] = {}
+        self._codes: dict[Block, Codes] = {}
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> int:
+        return row_count(self.data)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return column_names(self.data)
+
+    def __getitem__(self, name: str) -> nw.Series[Any]:
+        if name not in self._series:
+            self._series[name] = open_frame(self.data, [name])[name]
+        return self._series[name]
+
+    def frame(self, names: Sequence[str]) -> nw.DataFrame[Any]:
+        """Some of the columns, for conditions to be evaluated on."""
+        return open_frame(self.data, names)
+
+    def texts(self, name: str) -> Texts:
+        """The number of each row's text among the texts that occur, -1 where it is missing, and these texts."""
+        if name not in self._texts:
+            self._texts[name] = _occurring(*_numbered(self[name]))
+        return self._texts[name]
+
+    def codes(self, block: Block) -> Codes:
+        """The codes of a block's groups."""
+        if block not in self._codes:
+            self._codes[block] = block.codes(self)
+        return self._codes[block]
+
+
+def _numbered(series: nw.Series[Any]) -> Texts:
+    """Numbers for texts, as the library that holds the column finds them fastest."""
+    native = series.to_native()
+    if nw.dependencies.is_pandas_series(native):
+        if series.dtype in (nw.Categorical, nw.Enum):
+            return np.asarray(native.cat.codes), [str(value) for value in native.cat.categories]
+        number, values = native.factorize()
+        return np.asarray(number), [str(value) for value in values]
+    if nw.dependencies.is_pyarrow_chunked_array(native):
+        whole = text_values(series).to_native().combine_chunks().dictionary_encode()
+        return np.asarray(whole.indices.fill_null(-1)), whole.dictionary.to_pylist()
+    texts = text_values(series)
+    known: list[str] = texts.drop_nulls().unique().to_list()
+    if not known:
+        return np.full(len(series), -1), []
+    found = texts.replace_strict(known, list(range(len(known))), default=-1, return_dtype=nw.Int32)
+    return np.asarray(found.to_numpy()), known
+
+
+def _occurring(number: NDArray[Any], values: list[str]) -> Texts:
+    """Without the texts that no row has: a category may be declared and not used."""
+    used = np.bincount(number[number >= 0] if (number < 0).any() else number, minlength=len(values)) > 0
+    if used.all():
+        return number, values
+    new = np.append(np.where(used, np.cumsum(used) - 1, -1), -1)
+    return new[number], [value for value, there in zip(values, used, strict=True) if there]
