@@ -57,12 +57,7 @@ def plain_numpy(data: pd.DataFrame, grid: mv.Grid):
 
 
 def plain_duckdb(relation, grid: mv.Grid):
-    edges = ", ".join(repr(float(edge)) for edge in grid.boundaries)
     sets = "(shop, l), (region, l), (product, l), (region, product, l)"
-    text = (
-        f"SELECT shop, region, product, l, count(*), sum(v) FROM (SELECT shop, region, product, p - y AS v, "
-        f"len(list_filter([{edges}], lambda x: x < p)) AS l FROM mv_rows) GROUP BY GROUPING SETS ({sets})"
-    )
     cases = " ".join(f"WHEN p <= {float(edge)!r} THEN {k}" for k, edge in enumerate(grid.boundaries))
     text = (
         f"SELECT shop, region, product, l, count(*), sum(v) FROM (SELECT shop, region, product, p - y AS v, "
@@ -108,7 +103,9 @@ def main() -> None:
             plain = plain_polars(rows, grid)
         least, _ = timed(plain, args.repeat)
         ours, found = timed(lambda rows=rows: mv.audit("y", "p", data=rows, groups=GROUPS), args.repeat)
-        print(f"{engine:<8} {args.rows:,} rows, {len(found.groups)} groups: plain {least:.3f} s, audit {ours:.3f} s, ratio {ours / least:.1f}")
+        print(
+            f"{engine:<8} {args.rows:,} rows, {len(found.groups)} groups: plain {least:.3f} s, audit {ours:.3f} s, ratio {ours / least:.1f}"
+        )
 
 
 if __name__ == "__main__":

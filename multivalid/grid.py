@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from multivalid import validate
 from multivalid.errors import InputError
-from multivalid.rounding import EvenBoundaries
+from multivalid.rounding import EvenBoundaries, UnevenBoundaries
 
 FEW = 1000  # values: below, a search is as fast as arithmetic
 Array = NDArray[np.float64]
@@ -139,13 +139,19 @@ class Grid:
 
     def codes(self, values: Array) -> NDArray[Any]:
         """`round` for arrays, in bytes where that is fast and the levels are few enough."""
-        if self._even is None or values.size < FEW:
+        if values.size < FEW:
             return np.asarray(np.searchsorted(self.boundaries, values, side="left"))
+        if self._even is None:
+            return self._uneven.below(values.ravel()).reshape(values.shape)
         return self._even.below(values.ravel()).reshape(values.shape)
 
     @cached_property
     def _even(self) -> EvenBoundaries | None:
         return EvenBoundaries.of(self.boundaries)
+
+    @cached_property
+    def _uneven(self) -> UnevenBoundaries:
+        return UnevenBoundaries(self.boundaries)
 
     def check(self, values: Array, name: str = "y_pred") -> Array:
         """Refuse predictions outside [lo, hi]: rounding them would move them by more than the grid promises."""

@@ -68,3 +68,46 @@ class EvenBoundaries:
         if left.min() == 0:
             doubtful = np.flatnonzero(left == 0)
             out[doubtful] = np.searchsorted(self.boundaries, values[doubtful], side="left")
+
+
+PARTS = 4096  # of the span of the boundaries
+
+
+class UnevenBoundaries:
+    """Boundaries anywhere: a table over equal parts of their span answers for all values but those that share a part with a boundary.
+
+    The part of a value never falls as the value rises, so a boundary in a lower part lies below the value, one in a higher part above it.
+
+    Examples
+    --------
+    >>> UnevenBoundaries(np.array([0.1, 0.15, 4.0])).below(np.array([0.1, 0.12, 3.9, 4.1, -7.0]))
+    array([0, 1, 2, 3, 0])
+    """
+
+    def __init__(self, boundaries: Array) -> None:
+        self.boundaries = boundaries
+        span = float(boundaries[-1] - boundaries[0]) if boundaries.size else 0.0
+        with np.errstate(divide="ignore", over="ignore"):
+            scale = float(np.float64(PARTS - 2) / span)
+        self.scale = scale if np.isfinite(scale) else 0.0
+        if self.scale:
+            own = self._part(boundaries)
+            self.table = np.searchsorted(own, np.arange(PARTS), side="left")
+            self.mixed = np.zeros(PARTS, dtype=bool)
+            self.mixed[own] = True
+
+    def _part(self, values: Array) -> NDArray[np.int16]:
+        with np.errstate(over="ignore"):
+            scaled = (values - self.boundaries[0]) * self.scale
+        # Part 0 is everything below the first boundary, the last part everything beyond the last.
+        return np.asarray(np.clip(scaled, -1.0, PARTS - 2.0) + 1.0, dtype=np.int16)
+
+    def below(self, values: Array) -> NDArray[np.intp]:
+        """How many boundaries lie strictly below each value."""
+        if not self.scale:
+            return np.searchsorted(self.boundaries, values, side="left")
+        part = self._part(values)
+        out = self.table[part]
+        near = np.flatnonzero(self.mixed[part])
+        out[near] = np.searchsorted(self.boundaries, values[near], side="left")
+        return np.asarray(out)

@@ -54,3 +54,17 @@ def test_a_grid_rounds_arrays_of_any_shape_and_size(grid, shape):
     levels = grid.round(values)
     assert levels.dtype == np.intp
     np.testing.assert_array_equal(levels, np.searchsorted(grid.boundaries, values, side="left"))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_uneven_boundaries_count_like_a_search(seed):
+    rng = np.random.default_rng(seed)
+    points = [
+        rng.normal(size=40), np.exp(5 * rng.normal(size=30)), rng.integers(0, 50, 20) / 7, np.array([0.0, 1e-300, 1e300]),
+        1e9 + rng.random(20), np.array([3.0]),
+    ][seed % 6]  # fmt: skip
+    grid = mv.Grid(points)
+    edges = grid.boundaries
+    near = [edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf), grid.points]
+    values = np.concatenate([rng.normal(grid.points.mean() / 2, 1 + np.ptp(points) / 4, 2000), *near, [-1e308, 1e308]])
+    np.testing.assert_array_equal(grid.round(values), np.searchsorted(edges, values, side="left"))

@@ -33,15 +33,24 @@ class CoordinateAudit:
         One row per group.
     cells : dict of arrays
         One row per non-empty (group, level of this prediction).
-    score : float or None
-        Mean score of the predictions, where the coordinate has one.
     """
 
     grid: Grid
     table: Columns
     cells: Columns
-    score: float | None
+    sums: CellSums
     source: Source
+    coordinate: Coordinate
+    alone: bool = True  # not judged together with other coordinates
+
+    @cached_property
+    def score(self) -> float | None:
+        """Mean score of the predictions; None for a coordinate that is judged together with others."""
+        if not self.alone:
+            return None
+        if self.sums.score is None:
+            return self.source.mean_score(self.coordinate)
+        return float(self.sums.score[:, 0].sum() / self.sums.weight[:, 0].sum())
 
     @cached_property
     def fingerprint(self) -> str | None:
@@ -53,7 +62,10 @@ class CoordinateAudit:
         """How many groups are off beyond chance."""
         return verdict_line(self.table)
 
-    property: Any  # what is predicted; last: it hides the decorator
+    @property
+    def property(self) -> Any:  # last: it hides the decorator
+        """What is predicted."""
+        return self.coordinate.predicted
 
 
 def audit_coordinate(source: Source, coordinate: Coordinate, grid: Grid, sums: CellSums, laws: Laws) -> CoordinateAudit:
@@ -81,14 +93,9 @@ def audit_coordinate(source: Source, coordinate: Coordinate, grid: Grid, sums: C
         "value": laws.groups[0],
     }
     cells = cell.columns(table["name"], grid.points) | {"value": solved[filled]}
-    return CoordinateAudit(grid, table, cells, mean_score(sums), source, coordinate.predicted)
+    return CoordinateAudit(grid, table, cells, sums, source, coordinate)
 
 
 def tests(cell: CellStatistics) -> inference.ChiSquare:
     """χ² of the mean V of every group."""
     return inference.chi_square(cell.mass, cell.mean, cell.steady, cell.effective, cell.kurtosis)
-
-
-def mean_score(sums: CellSums) -> float | None:
-    """Mean score of the predictions of all rows."""
-    return None if sums.score is None else float(sums.score[:, 0].sum() / sums.weight[:, 0].sum())

@@ -86,7 +86,7 @@ class PairAudit(Audit):
             table |= {name.removeprefix(own): column for name, column in self.table.items() if name.startswith(own)}
             cells = self._alone[k].columns(table["name"], self.grids[k].points)
             # A joint score of both exists for some pairs, none for one coordinate.
-            made.append(CoordinateAudit(self.grids[k], table, cells, None, self._source, coordinate.predicted))
+            made.append(CoordinateAudit(self.grids[k], table, cells, self._sums[k], self._source, coordinate, alone=False))
         return tuple(made)
 
     @property

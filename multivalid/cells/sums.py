@@ -22,9 +22,10 @@ class CellSums:
     ----------
     rows : number of rows
     weight, squares : Σw, Σw²
-    residual, residual_squares, residual_fourths : ΣwV, Σ(wV)², Σw²V⁴
+    residual, residual_squares : ΣwV, Σ(wV)²
+    residual_fourths : Σw²V⁴ of everyone, shape (places, 1)
     prediction : Σw·prediction
-    score : ΣwS, or None where the coordinate has no score of its own
+    score : ΣwS where it costs no pass of its own, else None
     moments : Σw·t_k(y), shape (places, groups, K), t_0 = 1; None where Γ does not follow from them
 
     Examples
@@ -40,8 +41,8 @@ class CellSums:
     squares: Array
     residual: Array
     residual_squares: Array
-    residual_fourths: Array
     prediction: Array
+    residual_fourths: Array
     score: Array | None = None
     moments: Array | None = None
 

@@ -210,7 +210,7 @@ class Product:
 
     def codes(self, frame: Columns) -> Codes:
         known = np.array([self._key(combination) for combination in self.combinations], dtype=np.int64)
-        return _places(known, product_keys(self.parts, frame), math.prod(part.size for part in self.parts))
+        return _places(known, frame.keys(self.parts), math.prod(part.size for part in self.parts))
 
     def code(self, row: Row) -> int:
         combination = tuple(part.code(row) for part in self.parts)
@@ -229,17 +229,6 @@ class Product:
     @cached_property
     def _index(self) -> dict[tuple[int, ...], int]:
         return {combination: code for code, combination in enumerate(self.combinations)}
-
-
-def product_keys(parts: Sequence[Block], frame: Columns) -> NDArray[np.int64]:
-    """One number per combination of codes, mixed radix; -1 where a part has none."""
-    keys, outside = np.zeros(len(frame), dtype=np.int64), np.zeros(len(frame), dtype=np.bool_)
-    for part in parts:
-        codes = frame.codes(part)
-        outside |= codes < 0
-        keys = keys * part.size + codes
-    keys[outside] = -1
-    return keys
 
 
 def _places(known: NDArray[np.int64], seen: NDArray[Any], space: int) -> Codes:

@@ -33,6 +33,7 @@ class Columns:
         self._series: dict[str, nw.Series[Any]] = {}
         self._texts: dict[str, Texts] = {}
         self._codes: dict[Block, Codes] = {}
+        self._keys: dict[tuple[Block, ...], NDArray[np.int64]] = {}
 
     def __len__(self) -> int:
         return self._rows
@@ -66,6 +67,19 @@ class Columns:
         if block not in self._codes:
             self._codes[block] = block.codes(self)
         return self._codes[block]
+
+    def keys(self, parts: tuple[Block, ...]) -> NDArray[np.int64]:
+        """One number per combination of the codes of several blocks, mixed radix; -1 where one of them has none."""
+        if parts not in self._keys:
+            keys, outside = np.zeros(len(self), dtype=np.int64), np.zeros(len(self), dtype=np.bool_)
+            for part in parts:
+                codes = self.codes(part)
+                outside |= codes < 0
+                keys *= part.size
+                keys += codes
+            keys[outside] = -1
+            self._keys[parts] = keys
+        return self._keys[parts]
 
 
 def _numbered(series: nw.Series[Any]) -> Texts:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.errors import InputError, PredicateError
-from multivalid.groups.blocks import LARGEST_TABLE, Block, Holds, Intervals, Product, Values, product_keys
+from multivalid.groups.blocks import LARGEST_TABLE, Block, Holds, Intervals, Product, Values
 from multivalid.groups.columns import Columns
 from multivalid.groups.frames import numbers
 from multivalid.groups.items import MOST_GROUPS, Bins, Cross
@@ -156,7 +156,7 @@ class Fitter:
         if self.data is None:
             number = possible
         else:
-            keys = _occurring(product_keys(parts, self.data), possible)
+            keys = _occurring(self.data.keys(tuple(parts)), possible)
             number = keys.size
         if number > MOST_GROUPS:
             raise InputError(

@@ -35,6 +35,7 @@ from multivalid.sources.totals import Totals
 
 if TYPE_CHECKING:
     from multivalid.properties import Target
+    from multivalid.properties.target import Coordinate
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,15 @@ class EngineSource:
         decided = coordinate.predicted.solve_moments(np.ones((1, moments.shape[2]))) is not None
         return (
             CellSums(
-                rows, weight, squares, residual, residual_squares, fourths, prediction, score, moments if decided else None
+                rows, weight, squares, residual, residual_squares, prediction, fourths[:, :1], score, moments if decided else None
             ),
         )  # fmt: skip
+
+    def mean_score(self, coordinate: Coordinate) -> float:
+        """Mean score of the predictions, by a pass of its own."""
+        w = nw.col(WEIGHT)
+        score = coordinate.scoring(expressions(), [nw.col(PREDICTION)], nw.col(LABEL))
+        return float(fetch(self.frame.select((w * score).sum().alias("s")))["s"].item() / self.totals.weight)
 
     def laws(self, target: Target, grids: Sequence[Grid], cells: Sequence[CellSums]) -> Laws:
         """Γ of the labels of every (level, group) and of every group, with a note where that is not exact."""

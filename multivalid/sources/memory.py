@@ -137,30 +137,33 @@ class MemorySource:
         return bool((self.weights == 1).all())
 
     def _cells(self, coordinate: Coordinate, place: Index, places: int) -> CellSums:
-        w = self.weights
-        v = self.residuals(coordinate)
+        w, v = self.weights, self.residuals(coordinate)
         wv = v if self._plain else w * v
+        squares = wv * wv
         prediction = np.ascontiguousarray(self.columns[:, coordinate.column])
         columns: dict[str, Array | None] = {
             "rows": None if self._plain or bool(w.all()) else (w > 0).astype(np.float64),
             "residual": wv,
-            "residual_squares": wv * wv,
-            "residual_fourths": (wv * v) ** 2,
+            "residual_squares": squares,
             "prediction": prediction if self._plain else w * prediction,
         }
         if not self._plain:
             columns |= {"weight": w, "squares": w * w}
-        score = coordinate.scoring(NUMPY, list(self.columns.T), self.labels)
-        columns["score"] = score if self._plain else w * score
-        moments = None if self.columns.shape[1] > 1 else deciding_moments(coordinate, self.labels)
-        further = [] if moments is None else [np.ascontiguousarray(column) * w for column in moments.T[1:]]
+        statistics = [] if self.columns.shape[1] > 1 else deciding_statistics(coordinate, self.labels)
+        further = [t if self._plain else w * t for t in statistics]
         found = tabulate_groups(self.membership, place, [*columns.values(), *further], places)
         tables = dict(zip(columns, found, strict=False))
         if self._plain:
             tables |= {"weight": tables["rows"], "squares": tables["rows"]}
-        if moments is not None:
+        if further:
             tables["moments"] = np.stack([tables["weight"], *found[len(columns) :]], axis=2)
-        return CellSums(**tables)
+        fourths = np.bincount(place, weights=squares * squares if self._plain else squares * v * v, minlength=places)
+        return CellSums(**tables, residual_fourths=fourths[:, None].astype(np.float64, copy=False))
+
+    def mean_score(self, coordinate: Coordinate) -> float:
+        """Mean score of the predictions."""
+        score = coordinate.scoring(NUMPY, list(self.columns.T), self.labels)
+        return float(self.weights @ score / self.weights.sum())
 
     def residuals(self, coordinate: Coordinate) -> Array:
         """V of every row; refused where it is not finite."""
@@ -214,13 +217,14 @@ class MemorySource:
         return mask if self.kept is None else mask[self.kept]
 
 
-def deciding_moments(coordinate: Coordinate, labels: Array) -> Array | None:
-    """t_k(y) of every row where Γ of a single coordinate follows from their means."""
+def deciding_statistics(coordinate: Coordinate, labels: Array) -> list[Array]:
+    """t_1(y), t_2(y), … of every row where Γ of a single coordinate follows from their means; else nothing."""
     none = coordinate.predicted.moments(labels[:0])
     if none is None or coordinate.predicted.solve_moments(np.ones((1, none.shape[1]))) is None:
-        return None
-    moments: Array = coordinate.predicted.moments(labels)
-    return moments
+        return []
+    found = coordinate.predicted.statistics(NUMPY, labels)
+    columns = coordinate.predicted.moments(labels).T[1:] if found is None else found  # a user's property may know arrays only
+    return [np.ascontiguousarray(column) for column in columns]
 
 
 def too_far_out(coordinate: Coordinate, count: int, where: str) -> InputError:
