@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from multivalid.joint.certificate import JointCertificate
     from multivalid.joint.score import joint_score
     from multivalid.loading import load
-    from multivalid.online import OnlineMulticalibrator
+    from multivalid.online import Monitor, OnlineMulticalibrator
     from multivalid.properties import (
         BayesPair,
         CentralMoment,
@@ -128,6 +128,7 @@ __all__ = [
     "MinVar",
     "Mode",
     "Moment",
+    "Monitor",
     "MultivalidError",
     "OnlineMulticalibrator",
     "Pair",
@@ -187,7 +188,7 @@ _HOMES = {
     "joint.certificate": ["JointCertificate"],
     "joint.score": ["joint_score"],
     "loading": ["load"],
-    "online": ["OnlineMulticalibrator", "online"],
+    "online": ["Monitor", "OnlineMulticalibrator", "online"],
     "properties": ["properties"],
     "scope.certificate": ["Counterexample"],
     "scope.decide": ["scope"],
