@@ -14,6 +14,7 @@ from multivalid.cli.demo import demo
 from multivalid.cli.discover import discover
 from multivalid.cli.exits import CODES, end, guarded
 from multivalid.cli.fit import fit
+from multivalid.cli.monitor import monitor
 from multivalid.cli.options import reads_data
 from multivalid.cli.replay import replay
 from multivalid.cli.report import report
@@ -41,7 +42,7 @@ def add(command: Callable[..., Any], to: typer.Typer = app) -> None:
     to.command(command.__name__)(guarded(wanted))
 
 
-for one in (audit, discover, fit, apply, backtest, scope, report, demo):
+for one in (audit, discover, fit, apply, backtest, monitor, scope, report, demo):
     add(one)
 add(replay, to=online)
 app.add_typer(online, name="online")

@@ -284,7 +284,7 @@ class Monitor:
         return reading.summary_of(self)
 
     def report(self, path: str | Path) -> Path:
-        """Write a page with the evidence over time (.html, and its numbers beside it as .json)."""
+        """Write a page with the evidence over time (.html, and its numbers beside it as .report.json)."""
         from multivalid.report.watch import write
 
         return write(reading.content_of(self), path)

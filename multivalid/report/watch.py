@@ -10,21 +10,22 @@ from typing import Any
 
 from multivalid.errors import InputError
 from multivalid.report.geometry import BOTTOM, LEFT, RIGHT, TOP, Scale, spread, ticks
-from multivalid.report.page import TEMPLATES, need
+from multivalid.report.page import TEMPLATES, need, numbers_beside
 from multivalid.report.words import number
-from multivalid.storage import write_text
+from multivalid.storage import refuse_model, write_text
 
 WIDTH, HEIGHT = 640.0, 220.0
 ROWS = 2000  # groups that the page lists; the JSON file has all of them
 
 
 def write(content: dict[str, Any], path: str | os.PathLike[str]) -> Path:
-    """Write the page to `path` and its numbers beside it, as JSON; or only the JSON when `path` ends in .json."""
+    """Write the page to `path` and its numbers beside it, to NAME.report.json; or only the numbers, to `path`, when it ends in .json."""
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm", ".json"):
         raise InputError(f"path must end in .html or .json, got {os.fspath(path)!r}.")
+    refuse_model(target)
     page = None if target.suffix.lower() == ".json" else render(content)
-    write_text(target.with_suffix(".json"), json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+    write_text(target if page is None else numbers_beside(target), json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
     if page is not None:
         write_text(target, page)
     return target
