@@ -77,7 +77,7 @@ def cusum_delays(world: str, threshold: float, streams: int) -> Iterator[float]:
             yield float(over[0] - first + 1) if over.size else np.inf
 
 
-def monitored(world: str, seed: int, change: bool):  # noqa: ANN201 - Monitor is imported late, see the module's text
+def monitored(world: str, seed: int, change: bool):
     """A monitor after the stream."""
     import multivalid as mv
 
@@ -161,7 +161,9 @@ def adwin(streams: int) -> None:
                 else:
                     false.append(raised is not None)
         after = np.array([delay for delay in delays if delay > 0])
-        print(f"{world}: ADWIN (delta 0.05/20 per group) false in {100 * np.mean(false):.1f} %, median delay {np.median(after):.0f}")
+        print(
+            f"{world}: ADWIN (delta 0.05/20 per group) false in {100 * np.mean(false):.1f} %, median delay {np.median(after):.0f}"
+        )
 
 
 if __name__ == "__main__":

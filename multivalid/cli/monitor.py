@@ -27,7 +27,9 @@ def monitor(
     time: Annotated[str | None, typer.Option("--time", help="Column to sort by; without it rows are in order as they are.")] = None,
     low: Annotated[float | None, typer.Option("--low", help="Least label possible.")] = None,
     high: Annotated[float | None, typer.Option("--high", help="Greatest label possible; [0, 1] is meant without both.")] = None,
-    delta: Annotated[float | None, typer.Option("--delta", help="Allowed chance of a false alarm, ever; 0.05 when not given.")] = None,
+    delta: Annotated[
+        float | None, typer.Option("--delta", help="Allowed chance of a false alarm, ever; 0.05 when not given.")
+    ] = None,
     tolerance: Annotated[float | None, typer.Option("--tolerance", help="How far the mean of V may be off zero.")] = None,
     state: Annotated[Path | None, typer.Option("--state", help="Go on from this file, and keep everything in it.")] = None,
     report: options.Report = None,

@@ -25,7 +25,10 @@ def write(content: dict[str, Any], path: str | os.PathLike[str]) -> Path:
         raise InputError(f"path must end in .html or .json, got {os.fspath(path)!r}.")
     refuse_model(target)
     page = None if target.suffix.lower() == ".json" else render(content)
-    write_text(target if page is None else numbers_beside(target), json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+    write_text(
+        target if page is None else numbers_beside(target),
+        json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n",
+    )
     if page is not None:
         write_text(target, page)
     return target

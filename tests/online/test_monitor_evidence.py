@@ -63,7 +63,8 @@ def test_rows_may_come_in_any_portions() -> None:
     whole.update_many(member, p, y, time=np.arange(1200))
     start, sizes = 0, np.random.default_rng(0).integers(0, 90, 200)
     for size in sizes.tolist():
-        parts.update_many(member[start : start + size], p[start : start + size], y[start : start + size], np.arange(1200)[start : start + size])
+        part = slice(start, start + size)
+        parts.update_many(member[part], p[part], y[part], np.arange(1200)[part])
         start += size
     assert start >= 1200
     assert json.dumps(parts.to_json()) == json.dumps(whole.to_json())
@@ -100,7 +101,12 @@ def worlds(seed: int, rounds: int = 1500) -> dict[str, tuple]:
         "rare events": (("mean", {}), member, p, rng.random(rounds) < p),
         "coverage": (("quantile:0.9", {}), member, np.full(rounds, np.log(10)), rng.exponential(size=rounds)),
         "heavy tails, one side": (("mean", {"labels": (0, None)}), member, np.full(rounds, 2.0), rng.pareto(1.5, rounds)),
-        "expectile": (("expectile:0.8", {"labels": (0, 1)}), member, np.full(rounds, 0.8), (rng.random(rounds) < 0.5).astype(float)),
+        "expectile": (
+            ("expectile:0.8", {"labels": (0, 1)}),
+            member,
+            np.full(rounds, 0.8),
+            (rng.random(rounds) < 0.5).astype(float),
+        ),
     }
 
 
@@ -178,7 +184,9 @@ def test_expected_shortfall_too_low_is_found_and_right_is_not() -> None:
     right.update_many(member, [var, var + 1.0], loss)  # the exact expected shortfall of an exponential law
     short.update_many(member, np.stack([var, var + 0.6], axis=1), loss)
     assert not right.alarms
-    assert {(alarm.coordinate, alarm.says) for alarm in short.alarms} == {(short.setup.watched.coordinates[1].name, "predictions too low")}
+    assert {(alarm.coordinate, alarm.says) for alarm in short.alarms} == {
+        (short.setup.watched.coordinates[1].name, "predictions too low")
+    }
     assert right.setup.hypotheses == 4
 
 

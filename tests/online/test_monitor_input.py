@@ -37,7 +37,10 @@ def some(**options: Any) -> mv.Monitor:
         ((ROW, [0.5, 0.4], [1, 0], [4, 3]), "time must not go back: row 1"),
         ((ROW, [0.5, 0.4], [1, 0], [1.5, 3]), "time must not go back: row 0 is at 1.5, after 2"),
         ((ROW, [0.5, 0.4], [1, 0]), "earlier rounds had number, these have none"),
-        ((ROW, [0.5, 0.4], [1, 0], np.array(["2024-01-01"] * 2, dtype="datetime64[D]")), "earlier rounds had number, these have date"),
+        (
+            (ROW, [0.5, 0.4], [1, 0], np.array(["2024-01-01"] * 2, dtype="datetime64[D]")),
+            "earlier rounds had number, these have date",
+        ),
         ((ROW, [0.5, 0.4], [1, 0], ["a", "b"]), "numbers or dates"),
         ((ROW, [0.5, 0.4], [1, 0], [3, np.nan]), "time has missing"),
         ((ROW, [0.5, 0.4], [1, 0], [3]), "one value per row"),

@@ -137,7 +137,9 @@ def test_ends_of_buckets_in_words() -> None:
 
 def test_frames_dicts_and_booleans_are_the_same_rows() -> None:
     member, p, y = shifted(600)
-    frame = pd.DataFrame({"a": member[:, 0].astype(int), "p": p, "y": y.astype(float), "t": pd.date_range("2024", periods=600, tz="UTC")})
+    frame = pd.DataFrame(
+        {"a": member[:, 0].astype(int), "p": p, "y": y.astype(float), "t": pd.date_range("2024", periods=600, tz="UTC")}
+    )
     monitors = [mv.Monitor("mean", ["a == 1"]) for _ in range(3)]
     monitors[0].update_many(frame, "p", "y", "t")
     monitors[1].update_many(pl.from_pandas(frame), "p", "y", time="t")
