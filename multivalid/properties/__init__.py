@@ -2,10 +2,12 @@
 
 from multivalid.properties.atoms_only import Entropy, Mode
 from multivalid.properties.base import Facts, Interval, Pieces, Property
+from multivalid.properties.classes import Classes
 from multivalid.properties.dispersion import (
     CentralMoment,
     CoefficientOfVariation,
     DispersionIndex,
+    Kurtosis,
     MeanAbsoluteDeviation,
     MeanVarianceUtility,
     Skewness,
@@ -16,13 +18,14 @@ from multivalid.properties.distortion import DistortionRisk, EndpointMix, Quanti
 from multivalid.properties.entropic import Entropic
 from multivalid.properties.expectile import Expectile
 from multivalid.properties.functional import Functional
+from multivalid.properties.geometric_mean import GeometricMean
 from multivalid.properties.huber import Huber
 from multivalid.properties.law import Law
 from multivalid.properties.lp_quantile import LpQuantile
 from multivalid.properties.mean import Mean
 from multivalid.properties.moment import EventProbability, Moment
 from multivalid.properties.named_distortions import DualPower, ExponentialSpectral, MinVar, ProportionalHazard, Wang
-from multivalid.properties.order_spread import GiniDeviation, InterquartileRange, Variantile
+from multivalid.properties.order_spread import GiniDeviation, InterquartileRange, MedianAbsoluteDeviation, Range, Variantile
 from multivalid.properties.pairs import (
     BayesPair,
     ExpectileVariantile,
@@ -38,17 +41,75 @@ from multivalid.properties.pairs import (
 )
 from multivalid.properties.parse import parse, parse_any, register, spec_of
 from multivalid.properties.quantile import Quantile
+from multivalid.properties.quantiles import Quantiles
 from multivalid.properties.ratio import Ratio
 from multivalid.properties.shortfall import Shortfall
 from multivalid.properties.tail_risk import CVaR, ExpectedShortfall, RangeVaR, Spectral
-from multivalid.properties.target import Target
+from multivalid.properties.target import Coordinate, Target
 
 __all__ = [
-    "BayesPair", "CVaR", "CentralMoment", "CoefficientOfVariation", "DispersionIndex", "DistortionRisk", "DualPower", "EndpointMix",
-    "Entropic", "Entropy", "EventProbability", "ExpectedShortfall", "Expectile", "ExpectileVariantile", "ExponentialSpectral",
-    "Facts", "Functional", "GiniDeviation", "Huber", "InterquartileRange", "Interval", "Law", "LpQuantile", "Mean",
-    "MeanAbsoluteDeviation", "MeanMAD", "MeanMoment", "MeanStd", "MeanVariance", "MeanVarianceUtility", "MinVar", "Mode", "Moment",
-    "Pair", "PairFacts", "Pieces", "Property", "ProportionalHazard", "Quantile", "QuantileCVaR", "QuantileIQR", "QuantileMix",
-    "QuantileSpectral", "RangeVaR", "Ratio", "Shortfall", "Skewness", "Spectral", "Std", "Target", "Variance", "Variantile", "Wang",
-    "parse", "parse_any", "register", "spec_of",
+    "BayesPair",
+    "CVaR",
+    "CentralMoment",
+    "Classes",
+    "CoefficientOfVariation",
+    "Coordinate",
+    "DispersionIndex",
+    "DistortionRisk",
+    "DualPower",
+    "EndpointMix",
+    "Entropic",
+    "Entropy",
+    "EventProbability",
+    "ExpectedShortfall",
+    "Expectile",
+    "ExpectileVariantile",
+    "ExponentialSpectral",
+    "Facts",
+    "Functional",
+    "GeometricMean",
+    "GiniDeviation",
+    "Huber",
+    "InterquartileRange",
+    "Interval",
+    "Kurtosis",
+    "Law",
+    "LpQuantile",
+    "Mean",
+    "MeanAbsoluteDeviation",
+    "MeanMAD",
+    "MeanMoment",
+    "MeanStd",
+    "MeanVariance",
+    "MeanVarianceUtility",
+    "MedianAbsoluteDeviation",
+    "MinVar",
+    "Mode",
+    "Moment",
+    "Pair",
+    "PairFacts",
+    "Pieces",
+    "Property",
+    "ProportionalHazard",
+    "Quantile",
+    "QuantileCVaR",
+    "QuantileIQR",
+    "QuantileMix",
+    "QuantileSpectral",
+    "Quantiles",
+    "Range",
+    "RangeVaR",
+    "Ratio",
+    "Shortfall",
+    "Skewness",
+    "Spectral",
+    "Std",
+    "Target",
+    "Variance",
+    "Variantile",
+    "Wang",
+    "parse",
+    "parse_any",
+    "register",
+    "spec_of",
 ]  # fmt: skip

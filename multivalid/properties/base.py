@@ -239,9 +239,9 @@ class Property(Target):
         multivalid.errors.InputError: <property '<lambda>'> has no moments that an engine could add up. Collect the rows into memory (or
         a random sample of them) and pass that frame as data=.
         """
-        import narwhals as nw
+        from multivalid.properties.expressions import column  # narwhals is imported where an engine is asked for
 
-        if self.statistics(expressions(), nw.col("label")) is None:
+        if self.statistics(expressions(), column("label")) is None:
             raise numpy_only(repr(self))
 
     # ---- as a target of one coordinate -------------------------------------------------------------------------

@@ -98,6 +98,27 @@ class Skewness(Functional):
 
 
 @dataclass(frozen=True)
+class Kurtosis(Functional):
+    """E[(Y − EY)⁴] / Variance², 3 for a normal law; not defined for constant labels.
+
+    Examples
+    --------
+    >>> Kurtosis().solve([0, 1])
+    1.0
+    """
+
+    def value_of(self, values: Array, weights: Array) -> float:
+        spread = central_moment(values, weights, 2)
+        if not spread > 0:
+            raise InputError("labels are constant: the kurtosis of a law without spread is not defined.")
+        return float(central_moment(values, weights, 4) / spread**2)
+
+    @property
+    def spec(self) -> str:
+        return "kurtosis"
+
+
+@dataclass(frozen=True)
 class MeanAbsoluteDeviation(Functional):
     """E|Y − EY|, the mean distance to the mean.
 

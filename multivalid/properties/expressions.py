@@ -40,6 +40,11 @@ class ExpressionOps:
         return nw.lit(value, dtype=nw.Float64)
 
 
+def column(name: str) -> nw.Expr:
+    """A column of the frame."""
+    return nw.col(name)
+
+
 def where(condition: nw.Expr, yes: Any, no: Any) -> nw.Expr:
     """`yes` where the condition holds, else `no`; whole numbers stay whole, for levels and codes are chosen with this too."""
     yes, no = (double(value) if isinstance(value, float) else value for value in (yes, no))

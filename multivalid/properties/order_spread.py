@@ -42,6 +42,43 @@ class InterquartileRange(Functional):
 
 
 @dataclass(frozen=True)
+class MedianAbsoluteDeviation(Functional):
+    """The median distance to the median (lower medians where a law leaves an interval).
+
+    Examples
+    --------
+    >>> MedianAbsoluteDeviation().solve([1, 2, 4, 9, 30])
+    3.0
+    """
+
+    def value_of(self, values: Array, weights: Array) -> float:
+        median = Quantile(0.5)
+        return median.solve(np.abs(values - median.solve(values, weights)), weights)
+
+    @property
+    def spec(self) -> str:
+        return "median_absolute_deviation"
+
+
+@dataclass(frozen=True)
+class Range(Functional):
+    """The highest label less the lowest.
+
+    Examples
+    --------
+    >>> Range().solve([3, 1, 7])
+    6.0
+    """
+
+    def value_of(self, values: Array, weights: Array) -> float:
+        return float(values[-1] - values[0])
+
+    @property
+    def spec(self) -> str:
+        return "range"
+
+
+@dataclass(frozen=True)
 class GiniDeviation(Functional):
     """E|Y − Y′| for two independent labels (Gini's mean difference).
 

@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 from multivalid.errors import InputError, ScopeError
 from multivalid.properties.atoms_only import Entropy, Mode
 from multivalid.properties.base import Property
+from multivalid.properties.classes import Classes, read_class
 from multivalid.properties.dispersion import (
     CentralMoment,
     CoefficientOfVariation,
     DispersionIndex,
+    Kurtosis,
     MeanAbsoluteDeviation,
     MeanVarianceUtility,
     Skewness,
@@ -23,12 +25,13 @@ from multivalid.properties.distortion import EndpointMix, QuantileMix
 from multivalid.properties.entropic import Entropic
 from multivalid.properties.expectile import Expectile
 from multivalid.properties.functional import Functional
+from multivalid.properties.geometric_mean import GeometricMean
 from multivalid.properties.huber import Huber
 from multivalid.properties.lp_quantile import LpQuantile
 from multivalid.properties.mean import Mean
 from multivalid.properties.moment import EventProbability, Moment
 from multivalid.properties.named_distortions import DualPower, ExponentialSpectral, MinVar, ProportionalHazard, Wang
-from multivalid.properties.order_spread import GiniDeviation, InterquartileRange, Variantile
+from multivalid.properties.order_spread import GiniDeviation, InterquartileRange, MedianAbsoluteDeviation, Range, Variantile
 from multivalid.properties.pairs import (
     BayesPair,
     ExpectileVariantile,
@@ -42,8 +45,9 @@ from multivalid.properties.pairs import (
     QuantileSpectral,
 )
 from multivalid.properties.quantile import Quantile
+from multivalid.properties.quantiles import Quantiles
 from multivalid.properties.ratio import Ratio
-from multivalid.properties.tail_risk import CVaR, RangeVaR
+from multivalid.properties.tail_risk import CVaR, RangeVaR, trimmed_mean
 from multivalid.properties.target import Target
 
 Parsed = Target | Functional
@@ -61,6 +65,7 @@ CATALOGUE: dict[str, tuple[Callable[..., Property], tuple[Callable[[str], Any], 
     "moment": (Moment, (int,)),
     "event": (EventProbability, (float, float)),
     "ratio": (Ratio, (int, int)),
+    "geometric_mean": (GeometricMean, ()),
 }
 PAIRS: dict[str, tuple[Callable[..., Pair], tuple[Callable[[str], Any], ...]]] = {
     "mean_variance": (MeanVariance, ()),
@@ -82,12 +87,18 @@ FUNCTIONALS: dict[str, tuple[Callable[..., Functional], tuple[Callable[[str], An
     "dispersion_index": (DispersionIndex, ()),
     "mean_variance_utility": (MeanVarianceUtility, (float,)),
     "iqr": (InterquartileRange, (float, float)),
+    "interquartile_range": (InterquartileRange, (float, float)),
+    "median_absolute_deviation": (MedianAbsoluteDeviation, ()),
+    "range": (Range, ()),
+    "kurtosis": (Kurtosis, ()),
+    "trimmed_mean": (trimmed_mean, (float,)),
     "gini": (GiniDeviation, ()),
     "variantile": (Variantile, (float,)),
     "mode": (Mode, ()),
     "entropy": (Entropy, ()),
     "cvar": (CVaR, (float,)),
     "expected_shortfall": (CVaR, (float,)),
+    "es": (CVaR, (float,)),
     "range_var": (RangeVaR, (float, float)),
     "wang": (Wang, (float,)),
     "proportional_hazard": (ProportionalHazard, (float,)),
@@ -97,8 +108,27 @@ FUNCTIONALS: dict[str, tuple[Callable[..., Functional], tuple[Callable[[str], An
     "quantile_mix": (QuantileMix, (float, float)),
     "endpoint_mix": (EndpointMix, (float,)),
 }
+# "var" is what statistics and risk management both call something: the variance, and with a level the value at risk.
+EITHER: dict[str, Entry] = {"var": (lambda tau=None: Variance() if tau is None else Quantile(tau), (float,))}
+SEVERAL: dict[str, tuple[Callable[..., Target], tuple[Callable[[str], Any], ...]]] = {
+    "quantiles": (Quantiles, (lambda text: [float(part) for part in text.split(",")],)),
+    "classes": (Classes, (lambda text: [read_class(part.strip()) for part in text.split(",")],)),
+}
+# For every name with parameters, what a person would write.
+EXAMPLES = {
+    "quantile": "quantile:0.9", "expectile": "expectile:0.9", "huber": "huber:1.5", "lp_quantile": "lp_quantile:1.5:0.9",
+    "entropic": "entropic:0.5", "moment": "moment:2", "event": "event:0:10", "ratio": "ratio:2:1", "mean_moment": "mean_moment:3",
+    "quantile_cvar": "quantile_cvar:0.975", "quantile_spectral": "quantile_spectral:0.975:0.5",
+    "expectile_variantile": "expectile_variantile:0.9", "quantile_iqr": "quantile_iqr:0.25:0.75", "central_moment": "central_moment:3",
+    "mean_variance_utility": "mean_variance_utility:0.5", "iqr": "iqr:0.25:0.75", "interquartile_range": "interquartile_range:0.25:0.75",
+    "variantile": "variantile:0.9", "cvar": "cvar:0.975", "expected_shortfall": "expected_shortfall:0.975", "es": "es:0.975",
+    "var": "var:0.975", "range_var": "range_var:0.25:0.75", "trimmed_mean": "trimmed_mean:0.1", "wang": "wang:0.5",
+    "proportional_hazard": "proportional_hazard:2", "dual_power": "dual_power:2", "minvar": "minvar:2",
+    "exponential_spectral": "exponential_spectral:5", "quantile_mix": "quantile_mix:0.5:0.5", "endpoint_mix": "endpoint_mix:0.5",
+    "quantiles": "quantiles:0.1,0.5,0.9", "classes": "classes:a,b,c",
+}  # fmt: skip
 # Names whose parameters may all be left out.
-DEFAULTS = ("iqr", "quantile_iqr")
+DEFAULTS = ("iqr", "interquartile_range", "quantile_iqr", "var")
 _USER: dict[str, Property | Pair] = {}
 Named = TypeVar("Named", bound=Property | Pair)
 
@@ -142,6 +172,9 @@ def parse(text: str | Parsed) -> Property:
         return made
     if isinstance(made, Pair):
         raise InputError(f"property {text!r} is a pair of functionals; one property with one value per row is needed here.")
+    if isinstance(made, Target):
+        columns = len(made.coordinates)
+        raise InputError(f"property {text!r} has {columns} columns; one property with one value per row is needed here.")
     raise ScopeError(f"property {text!r} cannot be calibrated alone; multivalid.scope({text!r}) says why and names what works.")
 
 
@@ -169,25 +202,29 @@ def parse_any(text: str | Parsed) -> Parsed:
 
 def _build(text: str, name: str, values: list[str]) -> Parsed:
     entries = _entries()
-    if name not in entries:
-        known = [*entries, *_USER]
-        near = difflib.get_close_matches(name, known, n=2)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known names: {', '.join(known)}."
-        raise InputError(f"property {text!r} is not known; {hint}")
-    build, readers = entries[name]
-    if not values and name in DEFAULTS:
+    # As people type them: VARIANCE, trimmed mean, Trimmed-Mean.
+    known = name if name in entries else "_".join(name.lower().replace("-", " ").split())
+    if known not in entries:
+        near = difflib.get_close_matches(known, [*entries, *_USER], n=3, cutoff=0.0)
+        raise InputError(f"property {text!r} is not known; the nearest names are {', '.join(map(repr, near))}.")
+    build, readers = entries[known]
+    if not values and known in DEFAULTS:
         return build()
     if len(values) != len(readers):
-        raise InputError(f"property {name!r} takes {len(readers)} parameters after colons, got {len(values)} in {text!r}.")
+        takes = f"takes {len(readers)} parameter{'s' * (len(readers) != 1)} after colons" if readers else "takes no parameter"
+        example = f"; for example {EXAMPLES[known]!r}" if readers else f"; write {known!r}"
+        raise InputError(f"property {known!r} {takes}, got {len(values)} in {text!r}{example}.")
     try:
         parameters = [read(value) for read, value in zip(readers, values, strict=True)]
     except ValueError:
-        raise InputError(f"property {text!r}: {', '.join(values)} cannot be read as numbers.") from None
+        raise InputError(
+            f"property {text!r}: {', '.join(values)} cannot be read as numbers; for example {EXAMPLES[known]!r}."
+        ) from None
     return build(*parameters)
 
 
 def _entries() -> dict[str, Entry]:
-    return {**CATALOGUE, **PAIRS, **FUNCTIONALS}
+    return {**CATALOGUE, **PAIRS, **FUNCTIONALS, **EITHER, **SEVERAL}
 
 
 def spec_of(prop: Parsed) -> str | None:

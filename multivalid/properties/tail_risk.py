@@ -67,6 +67,20 @@ class RangeVaR(Distortion):
         return f"range_var:{self.alpha!r}:{self.beta!r}"
 
 
+def trimmed_mean(share: float) -> RangeVaR:
+    """The mean of the labels without the lowest and the highest `share` of them: range value at risk from share to 1 − share.
+
+    Examples
+    --------
+    >>> trimmed_mean(0.25).solve([0, 1, 2, 90])
+    1.5
+    """
+    cut = validate.fraction(share, "share")
+    if cut >= 0.5:
+        raise InputError(f"share must be below 0.5, got {share!r}: nothing would be left between the two ends.")
+    return RangeVaR(cut, 1 - cut)
+
+
 @dataclass(frozen=True)
 class Spectral(Distortion):
     """Σ shares × CVaR at `levels`, a spectral risk with finitely many steps; level 0 stands for the mean.

@@ -4,7 +4,7 @@ A `Property` has one coordinate, a `Pair` two, `Quantiles` and `Classes` several
 `len(target.coordinates)` columns and treats coordinate after coordinate; nobody asks which kind of target it is.
 
 =====================  ====================================================================================================
-of a target            ``coordinates``, ``names``, ``joint``, ``spec``, ``check_labels``, ``check_predictions``,
+of a target            ``coordinates``, ``names``, ``joint``, ``spec``, ``check_labels``, ``label_code``, ``check_predictions``,
                        ``residuals``, ``scores``, ``breaks``, ``mend``
 of a coordinate        ``column``, ``name``, ``residual`` (V), ``scoring`` (S), ``solve_segments`` (Γ), ``reading``
 =====================  ====================================================================================================
@@ -145,6 +145,10 @@ class Target(ABC):
     @abstractmethod
     def check_labels(self, values: Any, name: str = "y_true") -> Array:
         """Labels as float64, or an error that names the first that will not do."""
+
+    def label_code(self, ops: Ops, label: Any) -> Any:
+        """The number that V and S are evaluated with, as a formula of the label: itself, or the code of its class (−1 for none)."""
+        return label
 
     def check_predictions(self, predictions: Any, name: str = "y_pred") -> Array:
         """Predictions as (rows, coordinates), or an error; a vector will do where there is one coordinate."""

@@ -8,6 +8,7 @@ from typing import Any
 from multivalid.errors import InputError, ScopeError
 from multivalid.properties import EndpointMix, Functional, Mode, Pair, Property, QuantileMix, parse_any
 from multivalid.properties.distortion import Distortion
+from multivalid.properties.target import OwnColumn, Target
 from multivalid.scope import sources
 from multivalid.scope.elicitable import about_property
 from multivalid.scope.evaluate import label_of
@@ -16,7 +17,7 @@ from multivalid.scope.level_sets import falsify
 from multivalid.scope.odd import about_distortion, endpoint_mix, mode, quantile_mix
 from multivalid.scope.verdict import Claim, Status, Verdict, refuted
 
-Subject = str | Property | Pair | Functional | Callable[..., Any]
+Subject = str | Target | Functional | Callable[..., Any]
 
 
 def scope(
@@ -54,6 +55,8 @@ def scope(
         return about_property(subject)
     if isinstance(subject, Pair):
         return _pair(subject)
+    if isinstance(subject, Target):
+        return _several(subject)
     if isinstance(subject, Functional):
         decided = _functional(subject)
         if decided is not None:
@@ -65,7 +68,7 @@ def scope(
     return _searched(subject, labels, trials, seconds, seed)
 
 
-def require(prop: Subject) -> Property | Pair:
+def require(prop: Subject) -> Any:
     """What the algorithms can work on, or a `ScopeError` whose message is the verdict.
 
     Examples
@@ -76,7 +79,7 @@ def require(prop: Subject) -> Property | Pair:
     Quantile(tau=0.9)
     """
     subject: Any = parse_any(prop) if isinstance(prop, str) else prop
-    if isinstance(subject, (Property, Pair)):
+    if isinstance(subject, Target):
         return subject
     verdict = scope(subject)
     if verdict.equivalent is not None:
@@ -92,6 +95,17 @@ def _pair(pair: Pair) -> Verdict:
     return Verdict(
         repr(pair), "jointly", reason, pair, about_property(pair.first).hypotheses, None, (sources.SCOPE, sources.BAYES)
     )  # fmt: skip
+
+
+def _several(target: Target) -> Verdict:
+    names = [coordinate.name for coordinate in target.coordinates]
+    reason = (
+        f"Each of its {len(names)} columns ({', '.join(names)}) has an identification function of its own, so each can be calibrated by "
+        f"itself; that predictions keep their constraint (quantiles do not cross, probabilities sum to one) is restored afterwards, and "
+        f"what is promised is checked after that."
+    )
+    used = tuple(dict.fromkeys(about_property(c.prop).hypotheses[0] for c in target.coordinates if isinstance(c, OwnColumn)))
+    return Verdict(repr(target), "alone", reason, None, used, None, (sources.SCOPE, sources.STEINWART))
 
 
 def _functional(functional: Functional) -> Verdict | None:

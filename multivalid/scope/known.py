@@ -19,6 +19,7 @@ from multivalid.properties import (
     Functional,
     GiniDeviation,
     InterquartileRange,
+    Kurtosis,
     Law,
     MeanAbsoluteDeviation,
     MeanMAD,
@@ -26,12 +27,14 @@ from multivalid.properties import (
     MeanStd,
     MeanVariance,
     MeanVarianceUtility,
+    MedianAbsoluteDeviation,
     MinVar,
     Pair,
     ProportionalHazard,
     QuantileCVaR,
     QuantileIQR,
     QuantileSpectral,
+    Range,
     RangeVaR,
     Skewness,
     Spectral,
@@ -105,6 +108,34 @@ def _(functional: Skewness) -> Known:
         "and no pair is known."
     )
     return Known(certify(functional, Law.of([0.0, 0.2]), Law.of([0.0, 1.0])), reason, None, (sources.SCOPE,), WHERE_DEFINED)
+
+
+@known.register
+def _(functional: Kurtosis) -> Known:
+    reason = (
+        "Two even gambles have the same kurtosis, their mixture another; given mean and variance together it is a ratio of moments, but "
+        "that is a triple and no pair is known."
+    )
+    return Known(certify(functional, Law.of([0.0, 0.2]), Law.of([0.0, 1.0])), reason, None, (sources.SCOPE,), WHERE_DEFINED)
+
+
+@known.register
+def _(functional: MedianAbsoluteDeviation) -> Known:
+    # More than half of either law sits on one label, not so of the mixture.
+    made = certify(functional, Law.of([0.0, 1.0], [0.6, 0.4]), Law.of([1.0, 2.0], [0.4, 0.6]))
+    reason = (
+        "Two laws with most of their mass on one label have a mixture without such a label. Once the median is known it is the median of "
+        "|label − median|: Pair.from_identification(Quantile(0.5), lambda g, d, y: (abs(y - g) <= d) - 0.5, range=...) makes that pair."
+    )
+    return Known(made, reason, None, (sources.SCOPE,), ORDER)
+
+
+@known.register
+def _(functional: Range) -> Known:
+    reason = "Two laws without spread have a mixture with spread; no number of rows shows the ends of a law, and no pair is known."
+    return Known(
+        _coin(functional), reason, None, (sources.SCOPE,), Claim(False, "it jumps when a label of small probability is added")
+    )
 
 
 @known.register

@@ -105,6 +105,7 @@ FROM_FUNCTIONS = [
     Case(mv.Shortfall(kinked_loss), breaks=at_label, text=False),
 ]
 POSITIVE_LABELS = [
+    Case(mv.GeometricMean(), 0.5, 4.0, tight=False),
     Case(mv.Ratio(2, 1), 0.5, 4.0, tight=False),
     Case(mv.Ratio(1, 0), 0.5, 4.0),
     Case(mv.Ratio(np.sqrt, np.exp), 0.5, 2.0, tight=False, text=False),

@@ -31,7 +31,7 @@ def test_law(law, case):
 def test_the_registry_holds_every_property():
     public = {kind for kind in vars(mv).values() if isinstance(kind, type) and issubclass(kind, Property) and kind is not Property}
     assert public == {type(case.prop) for case in REGISTRY} & public
-    assert len(public) == 10
+    assert len(public) == 11
     assert len({case.prop for case in CATALOGUE}) == len(CATALOGUE)
 
 
