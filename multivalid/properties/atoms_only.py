@@ -20,6 +20,10 @@ class Mode(Functional):
     1.0
     """
 
+    @property
+    def degree(self) -> int:
+        return 1
+
     def value_of(self, values: Array, weights: Array) -> float:
         # Equal counts can differ in the last bit once they are shares, and a tie must still be a tie.
         return float(values[np.argmax(weights >= weights.max() * (1 - 1e-12))])

@@ -24,6 +24,7 @@ from multivalid import validate
 from multivalid.errors import InputError
 from multivalid.properties.ops import NUMPY, Ops, expressions, numpy_only
 from multivalid.properties.reading import MEAN_V, Reading
+from multivalid.properties.scale import at_ordinary_size, check_size, scaled_weights
 from multivalid.properties.target import Array as Array
 from multivalid.properties.target import OwnColumn, Target
 
@@ -150,11 +151,13 @@ class Property(Target):
 
     def solve(self, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Γ of the weighted empirical law of `labels` (the lowest value where Γ is an interval)."""
-        y = self.check_labels(validate.vector(labels, "labels"), "labels")
+        y = validate.vector(labels, "labels")
+        self._check_values(y, "labels")
         w = validate.weights(sample_weight, y.size)
         kept = w > 0
         order = np.argsort(y[kept], kind="stable")
-        return float(self.solve_segments(y[kept][order], w[kept][order], np.zeros(1, dtype=np.intp))[0])
+        weights, start = scaled_weights(w[kept][order]), np.zeros(1, dtype=np.intp)
+        return at_ordinary_size(y[kept][order], self.degree, lambda v: float(self.solve_segments(v, weights, start)[0]), repr(self))
 
     def solve_segments(self, labels: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
         """Γ of many laws at once: law s holds labels[starts[s]:starts[s + 1]], sorted, with positive weights.
@@ -183,6 +186,11 @@ class Property(Target):
         """Γ of a law that sits on one label, for each label: the prediction that scores best if the label is certain."""
         known = self.best_prediction(NUMPY, labels)
         return self.solve_segments(labels, np.ones_like(labels), np.arange(labels.size)) if known is None else np.asarray(known)
+
+    @property
+    def degree(self) -> int | None:
+        """d with Γ(c·Y) = c^d·Γ(Y) for every c > 0; None where there is none."""
+        return None
 
     # ---- facts -----------------------------------------------------------------------------------------------
     @property
@@ -262,18 +270,25 @@ class Property(Target):
     def check_labels(self, values: Any, name: str = "y_true") -> Array:
         """Refuse labels outside the domain, and those for which a denominator is not positive."""
         labels: Array = np.asarray(values, dtype=np.float64)
+        self._check_values(labels, name)
+        check_size(labels, name)
+        return labels
+
+    def _check_values(self, labels: Array, name: str) -> None:
         self._check_domain(labels, name)
-        denominator = self.must_be_positive(NUMPY, labels)
+        with np.errstate(over="ignore", under="ignore"):
+            denominator = self.must_be_positive(NUMPY, labels)
         if denominator is not None and not (denominator > 0).all():
             bad = np.flatnonzero(~(denominator > 0))
             raise InputError(
                 f"{name} must keep the denominator of {self!r} positive: {len(bad)} labels do not, the first at row "
                 f"{bad[0]} (label {labels[bad[0]]:g}, denominator {denominator[bad[0]]:g})."
             )
-        return labels
 
     def _check_domain(self, labels: Array, name: str) -> None:
         lo, hi = self.label_domain
+        if self.label_domain == REALS:
+            return
         outside = np.flatnonzero((labels < lo) | (labels > hi))
         if outside.size:
             raise InputError(

@@ -28,6 +28,7 @@ class Classes(Target):
 
     Examples
     --------
+    >>> import numpy as np
     >>> kinds = Classes(["a", "b", "c"])
     >>> kinds.residuals([[0.2, 0.5, 0.3]], ["b"])
     array([[ 0.2, -0.5,  0.3]])

@@ -27,6 +27,10 @@ class Variance(Functional):
     0.25
     """
 
+    @property
+    def degree(self) -> int:
+        return 2
+
     def value_of(self, values: Array, weights: Array) -> float:
         return central_moment(values, weights, 2)
 
@@ -44,6 +48,10 @@ class Std(Functional):
     >>> Std().solve([0, 1])
     0.5
     """
+
+    @property
+    def degree(self) -> int:
+        return 1
 
     def value_of(self, values: Array, weights: Array) -> float:
         return float(np.sqrt(central_moment(values, weights, 2)))
@@ -68,6 +76,10 @@ class CentralMoment(Functional):
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", validate.count(self.k, "k", least=2))
 
+    @property
+    def degree(self) -> int:
+        return self.k
+
     def value_of(self, values: Array, weights: Array) -> float:
         return central_moment(values, weights, self.k)
 
@@ -85,6 +97,10 @@ class Skewness(Functional):
     >>> round(Skewness().solve([0, 0, 0.2, 1]), 5)
     1.02721
     """
+
+    @property
+    def degree(self) -> int:
+        return 0
 
     def value_of(self, values: Array, weights: Array) -> float:
         spread = central_moment(values, weights, 2)
@@ -107,6 +123,10 @@ class Kurtosis(Functional):
     1.0
     """
 
+    @property
+    def degree(self) -> int:
+        return 0
+
     def value_of(self, values: Array, weights: Array) -> float:
         spread = central_moment(values, weights, 2)
         if not spread > 0:
@@ -128,6 +148,10 @@ class MeanAbsoluteDeviation(Functional):
     0.5
     """
 
+    @property
+    def degree(self) -> int:
+        return 1
+
     def value_of(self, values: Array, weights: Array) -> float:
         return float(weights @ np.abs(values - weights @ values))
 
@@ -146,6 +170,10 @@ class CoefficientOfVariation(Functional):
     0.6
     """
 
+    @property
+    def degree(self) -> int:
+        return 0
+
     def value_of(self, values: Array, weights: Array) -> float:
         return float(np.sqrt(central_moment(values, weights, 2)) / _nonzero_mean(values, weights, "coefficient of variation"))
 
@@ -163,6 +191,10 @@ class DispersionIndex(Functional):
     >>> round(DispersionIndex().solve([0.2, 0.8]), 12)
     0.18
     """
+
+    @property
+    def degree(self) -> int:
+        return 1
 
     def value_of(self, values: Array, weights: Array) -> float:
         return float(central_moment(values, weights, 2) / _nonzero_mean(values, weights, "dispersion index"))

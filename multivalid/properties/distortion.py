@@ -30,6 +30,10 @@ class Distortion(Functional):
     def distort(self, survival: Array) -> Array:
         """h, element by element."""
 
+    @property
+    def degree(self) -> int:
+        return 1
+
     def value_of(self, values: Array, weights: Array) -> float:
         # P(Y ≥ value) for all but the lowest value, summed from the small end so that tails keep their digits.
         above = np.minimum(np.cumsum(weights[::-1])[::-1][1:], 1.0)

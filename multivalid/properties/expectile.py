@@ -54,6 +54,10 @@ class Expectile(Location):
         use = max(first - 1, 0)
         return origin + float((below_y[use] + above_y[use]) / (below[use] + above[use]))
 
+    @property
+    def degree(self) -> int:
+        return 1
+
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         most, least = max(self.tau, 1 - self.tau), min(self.tau, 1 - self.tau)
         span = hi - lo

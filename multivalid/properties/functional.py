@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from multivalid.errors import ScopeError
 from multivalid.properties.base import Array
 from multivalid.properties.law import normal_form
+from multivalid.properties.scale import at_ordinary_size
 
 
 class NoIdentificationError(ScopeError, AttributeError):
@@ -37,7 +38,13 @@ class Functional(ABC):
 
     def solve(self, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Γ of the weighted empirical law of `labels`."""
-        return float(self.value_of(*normal_form(labels, sample_weight)))
+        values, weights = normal_form(labels, sample_weight)
+        return at_ordinary_size(values, self.degree, lambda v: float(self.value_of(v, weights)), repr(self))
+
+    @property
+    def degree(self) -> int | None:
+        """d with Γ(c·Y) = c^d·Γ(Y) for every c > 0; None where there is none."""
+        return None
 
     @property
     def spec(self) -> str | None:

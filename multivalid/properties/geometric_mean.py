@@ -49,6 +49,10 @@ class GeometricMean(Property):
         total = np.add.reduceat(weights * np.log(labels), starts)
         return np.exp(total / np.add.reduceat(weights, starts))
 
+    @property
+    def degree(self) -> int:
+        return 1
+
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         if not lo > 0:
             raise InputError(f"labels must be positive for {self!r}, but their range starts at {lo:g}.")

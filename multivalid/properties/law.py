@@ -10,6 +10,7 @@ import numpy as np
 from multivalid import validate
 from multivalid.errors import InputError
 from multivalid.properties.base import Array
+from multivalid.properties.scale import scaled_weights
 
 
 @dataclass(frozen=True)
@@ -69,5 +70,5 @@ def normal_form(values: Any, weights: Any = None, name: str = "labels") -> tuple
     w = validate.weights(weights, y.size)
     kept = w > 0
     distinct, place = np.unique(y[kept], return_inverse=True)
-    share = np.bincount(place, weights=w[kept], minlength=distinct.size)
+    share = np.bincount(place, weights=scaled_weights(w[kept]), minlength=distinct.size)
     return distinct, share / share.sum()

@@ -47,6 +47,10 @@ class LpQuantile(Location):
         power = self._power()
         return None if power is None else [ops.power(label, k) for k in range(1, power + 1)]
 
+    @property
+    def degree(self) -> int:
+        return 1
+
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         most, span, p = max(self.tau, 1 - self.tau), hi - lo, self.p
         lipschitz = p * (p - 1) * most * span ** (p - 2) if p >= 2 else None

@@ -79,6 +79,10 @@ class Mean(Expectation):
         return Interval(lo, hi)
 
     @property
+    def degree(self) -> int:
+        return 1
+
+    @property
     def shift_invariant(self) -> bool:
         return True
 

@@ -49,6 +49,10 @@ class Moment(Expectation):
     def transform(self, ops: Ops, label: Any) -> Any:
         return Function(self.g, "g")(ops, label)
 
+    @property
+    def degree(self) -> int | None:
+        return self.g if isinstance(self.g, int) else None
+
     def transform_range(self, lo: float, hi: float) -> Interval:
         return Interval(*self.range) if self.range else Function(self.g, "g").range(lo, hi)
 

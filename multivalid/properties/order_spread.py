@@ -33,6 +33,10 @@ class InterquartileRange(Functional):
         if not self.low < self.high:
             raise InputError(f"low must be below high, got low={self.low!r}, high={self.high!r}.")
 
+    @property
+    def degree(self) -> int:
+        return 1
+
     def value_of(self, values: Array, weights: Array) -> float:
         return Quantile(self.high).solve(values, weights) - Quantile(self.low).solve(values, weights)
 
@@ -50,6 +54,10 @@ class MedianAbsoluteDeviation(Functional):
     >>> MedianAbsoluteDeviation().solve([1, 2, 4, 9, 30])
     3.0
     """
+
+    @property
+    def degree(self) -> int:
+        return 1
 
     def value_of(self, values: Array, weights: Array) -> float:
         median = Quantile(0.5)
@@ -70,6 +78,10 @@ class Range(Functional):
     6.0
     """
 
+    @property
+    def degree(self) -> int:
+        return 1
+
     def value_of(self, values: Array, weights: Array) -> float:
         return float(values[-1] - values[0])
 
@@ -87,6 +99,10 @@ class GiniDeviation(Functional):
     >>> GiniDeviation().solve([0, 1])
     0.5
     """
+
+    @property
+    def degree(self) -> int:
+        return 1
 
     def value_of(self, values: Array, weights: Array) -> float:
         below = np.cumsum(weights)[:-1]
@@ -111,6 +127,10 @@ class Variantile(Functional):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tau", validate.fraction(self.tau, "tau"))
+
+    @property
+    def degree(self) -> int:
+        return 2
 
     def value_of(self, values: Array, weights: Array) -> float:
         expectile = Expectile(self.tau)

@@ -206,7 +206,7 @@ def _build(text: str, name: str, values: list[str]) -> Parsed:
     known = name if name in entries else "_".join(name.lower().replace("-", " ").split())
     if known not in entries:
         near = difflib.get_close_matches(known, [*entries, *_USER], n=3, cutoff=0.0)
-        raise InputError(f"property {text!r} is not known; the nearest names are {', '.join(map(repr, near))}.")
+        raise InputError(f"property {text!r} is not known; did you mean {', '.join(map(repr, near[:-1]))} or {near[-1]!r}?")
     build, readers = entries[known]
     if not values and known in DEFAULTS:
         return build()

@@ -12,9 +12,33 @@ from multivalid import validate
 from multivalid.properties.base import Array, Facts, Interval, Location, Pieces
 from multivalid.properties.ops import Ops
 from multivalid.properties.reading import Reading, coverage
+from multivalid.properties.scale import ORDINARY
 
 # A cumulative weight this close below tau·total counts as having reached it: rounding must not skip a tie.
 REACHED = 1 - 1e-13
+
+
+def running_shares(weights: Array, starts: NDArray[np.intp], sizes: NDArray[np.intp]) -> Array:
+    """The share of its law that lies at or before each row, for many laws one after another.
+
+    Weights become whole numbers, in units of 2⁻⁶¹ of the total of their law. A running sum of whole numbers over all rows may overflow
+    and come back on the other side, but differences of it are exact: no law feels the weights of the laws before it, and equal weights
+    give equal steps, so that ties at exactly τ are found.
+
+    Examples
+    --------
+    >>> running_shares(np.array([1e12, 1e12, 1e-6, 3e-6]), np.array([0, 2]), np.array([2, 2]))
+    array([0.5 , 1.  , 0.25, 1.  ])
+    """
+    largest = np.maximum.reduceat(weights, starts)
+    if not (largest.min() > 1 / ORDINARY and largest.max() < ORDINARY):  # else no total can overflow, nor the factor below
+        weights = np.ldexp(weights, -np.repeat(np.frexp(largest)[1], sizes))
+    factor = np.ldexp(1.0, 61 - np.frexp(np.add.reduceat(weights, starts))[1])
+    whole = np.rint(weights * np.repeat(factor, sizes)).astype(np.int64)
+    running = np.cumsum(whole)
+    before = running[starts] - whole[starts]
+    total = running[starts + sizes - 1] - before
+    return np.asarray((running - np.repeat(before, sizes)) / np.repeat(total.astype(np.float64), sizes))
 
 
 @dataclass(frozen=True)
@@ -50,15 +74,17 @@ class Quantile(Location):
         return coverage(self.tau)
 
     def solve_segments(self, labels: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
-        total = np.add.reduceat(weights, starts)
-        # Shares within each law, lifted by the number of the law: then a single search finds every quantile.
         sizes = np.diff(np.append(starts, labels.size))
-        law = np.repeat(np.arange(starts.size), sizes)
-        running = np.cumsum(weights)
-        before = np.append(0.0, running)[starts]
-        share = np.clip((running - before[law]) / total[law], 0.0, 1.0)
-        at = np.searchsorted(law + share, np.arange(starts.size) + self.tau * REACHED, side="left")
-        return np.asarray(labels[np.clip(at, starts, starts + sizes - 1)])
+        if weights[0] == weights.min() == weights.max():  # the usual case: rows are counted, and none has to be looked at
+            missed = np.ceil(sizes * (self.tau * REACHED)).astype(np.intp) - 1
+        else:
+            short = running_shares(weights, starts, sizes) < self.tau * REACHED
+            missed = np.add.reduceat(short, starts, dtype=np.intp)  # shares only rise, so these are the first rows of the law
+        return np.asarray(labels[starts + np.minimum(missed, sizes - 1)])
+
+    @property
+    def degree(self) -> int:
+        return 1
 
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         most = max(self.tau, 1 - self.tau)

@@ -29,6 +29,7 @@ class Quantiles(Target):
 
     Examples
     --------
+    >>> import numpy as np
     >>> fan = Quantiles([0.1, 0.5, 0.9])
     >>> [coordinate.name for coordinate in fan.coordinates]
     ['quantile 0.1', 'quantile 0.5', 'quantile 0.9']

@@ -59,6 +59,11 @@ class Ratio(Property):
         a, b = self.statistics(NUMPY, labels)
         return np.asarray(np.add.reduceat(weights * a, starts) / np.add.reduceat(weights * b, starts))
 
+    @property
+    def degree(self) -> int | None:
+        whole = isinstance(self.numerator, int) and isinstance(self.denominator, int)
+        return self.numerator - self.denominator if whole else None  # type: ignore[operator]
+
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         a, b = self.statistics(NUMPY, np.linspace(lo, hi, MESH))
         kept = b > 0  # the denominator may touch zero at the edge of the label range

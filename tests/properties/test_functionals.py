@@ -142,7 +142,7 @@ def test_names_of_functionals_and_pairs_cannot_be_taken():
             register(name, parse("mean"))
     with pytest.raises(InputError, match="pair"):
         parse("mean_variance")
-    with pytest.raises(InputError, match="takes 1 parameters"):
+    with pytest.raises(InputError, match="takes 1 parameter after colons"):
         parse_any("cvar")
     with pytest.raises(InputError, match="did you mean 'cvar'"):
         parse_any("cvarr:0.9")

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from multivalid import validate
-from multivalid.errors import PropertyError
+from multivalid.errors import InputError, PropertyError
 from multivalid.properties.base import Array, Facts, Interval, Property, broadcast
 from multivalid.properties.ops import NUMPY, Ops, numpy_only
 from multivalid.properties.reading import MEAN_V, OBSERVED_GIVEN_FIRST, Reading
+from multivalid.properties.scale import scaled_weights
 from multivalid.properties.target import Coordinate, OwnColumn, Target
 
 
@@ -131,8 +132,14 @@ class Pair(Target):
     def solve_second(self, first: float, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The zero of mean V¹(first; ·, y), for any `first`, right or wrong."""
         y = validate.vector(labels, "labels")
-        w = validate.weights(sample_weight, y.size)
-        return float(np.average(self.target(first, y), weights=w))
+        w = scaled_weights(validate.weights(sample_weight, y.size))
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = float(np.average(self.target(first, y), weights=w))
+        if not np.isfinite(value):
+            raise InputError(
+                f"{self.names[1]} of these labels is too large for a floating-point number; use another unit for the labels."
+            )
+        return value
 
     def solve_second_segments(self, first: Array, labels: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
         """`solve_second` of many laws at once: law s holds labels[starts[s]:starts[s + 1]] with positive weights, at first[s]."""
