@@ -175,6 +175,10 @@ def multicalibrate(
     array([0.41, 0.71])
     """
     target = require(property)
+    if not isinstance(target, (Property, Pair)):
+        raise InputError(
+            f"property={target!r} has {len(target.coordinates)} columns; correct them one by one, each by its own property."
+        )
     checked = _checked(target, mode, grid, max_updates, batched, on_interrupt)
     control = Control(max_updates, _reporter(progress), on_interrupt == "return")
     asked = Asked(checked, grid, m, alpha, lipschitz, batched, control, random_state)

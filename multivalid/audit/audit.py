@@ -15,7 +15,7 @@ from multivalid.cells.sums import CellSums
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.levels import LevelPolicy, given_grids
-from multivalid.properties import Pair, Property
+from multivalid.properties import Pair
 from multivalid.scope import require
 from multivalid.sources.laws import Laws
 from multivalid.sources.open import Source, open_source
@@ -213,7 +213,7 @@ def audit(
     *,
     groups: Any,
     data: Any = None,
-    property: str | Property = "mean",
+    property: str | Target = "mean",
     grid: Any | None = None,
     sample_weight: Any = None,
 ) -> Audit: ...
@@ -223,7 +223,7 @@ def audit(
     *,
     groups: Any,
     data: Any = None,
-    property: str | Property | Pair = "mean",
+    property: str | Target = "mean",
     grid: Grid | Any | None = None,
     sample_weight: Any = None,
 ) -> Audit:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from multivalid.cli.exits import usage
 from multivalid.errors import InputError, MultivalidError
 from multivalid.groups.items import Bins, Cross, bins, cross
-from multivalid.properties import Pair, Property
+from multivalid.properties import Pair, Property, Target
 from multivalid.scope.decide import require
 
 Number = TypeVar("Number", int, float)
@@ -41,8 +41,8 @@ def group_items(texts: list[str] | None) -> list[str | Bins | Cross]:
     return [group_item(text) for text in texts or []]
 
 
-def target_named(text: str) -> Property | Pair:
-    """The property or pair, as the library reads it, or a usage error."""
+def target_named(text: str) -> Target:
+    """What is predicted, as the library reads it, or a usage error."""
     try:
         return require(text)
     except MultivalidError as error:
@@ -54,6 +54,8 @@ def property_named(text: str) -> Property:
     found = target_named(text)
     if isinstance(found, Pair):
         raise usage(f"--property {text} is a pair; this command takes one property with one value per row.")
+    if not isinstance(found, Property):
+        raise usage(f"--property {text} has several columns; this command takes one property with one value per row.")
     return found
 
 
@@ -72,8 +74,8 @@ def limit(value: float | None) -> float | None:
     return value
 
 
-def prediction_columns(text: str, target: Property | Pair) -> list[str]:
-    """The columns with predictions: one, or for a pair two, with a comma between.
+def prediction_columns(text: str, target: Target) -> list[str]:
+    """The columns with predictions: one, or one for each coordinate of the target, with commas between.
 
     Examples
     --------
@@ -81,9 +83,11 @@ def prediction_columns(text: str, target: Property | Pair) -> list[str]:
     >>> prediction_columns("var, es", QuantileCVaR(0.975)), prediction_columns("p, q", Mean())
     (['var', 'es'], ['p, q'])
     """
-    if not isinstance(target, Pair):
+    wanted = len(target.coordinates)
+    if wanted == 1:
         return [text]
     names = [name.strip() for name in text.split(",")]
-    if len(names) != 2 or not all(names):
-        raise usage(f"--prediction {text!r}: a pair has two columns; write them with a comma, for example var,es.")
+    if len(names) != wanted or not all(names):
+        how_many = "a pair has two columns" if wanted == 2 else f"{target!r} has {wanted} columns"
+        raise usage(f"--prediction {text!r}: {how_many}; write them with a comma, for example var,es.")
     return names

@@ -20,7 +20,6 @@ from multivalid.discover.confirm import LEVEL
 from multivalid.discover.coordinates import Searched
 from multivalid.errors import InputError
 from multivalid.groups.remote import gather, lazy_frame
-from multivalid.properties import Pair, Property
 from multivalid.properties.target import Target
 from multivalid.scope import require
 
@@ -127,7 +126,7 @@ def discover(
     *,
     data: Any,
     features: Sequence[str] | None = None,
-    property: str | Property | Pair = "mean",
+    property: str | Target = "mean",
     groups: Any = (),
     depth: int = 3,
     most: int = 20,

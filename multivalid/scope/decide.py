@@ -68,7 +68,7 @@ def scope(
     return _searched(subject, labels, trials, seconds, seed)
 
 
-def require(prop: Subject) -> Any:
+def require(prop: Subject) -> Target:
     """What the algorithms can work on, or a `ScopeError` whose message is the verdict.
 
     Examples
