@@ -58,8 +58,8 @@ def kind_of(prop: Property) -> tuple[int, float]:
 def _value_bounds(prop: Property, facts: Facts) -> tuple[float, float]:
     """|V_min| and V_max: exact where V is linear in the label between breakpoints, else the bound on |V| for both."""
     ends, labels = np.array(facts.range), _some_labels(prop, facts)
-    moments = prop.moments(labels)
-    if moments is None or moments.shape[1] != 2 or not (moments[:, 1] == labels).all():
+    moments, pieces = prop.moments(labels), prop.pieces(ends)
+    if moments is None or pieces is None or not (moments[:, 1] == labels).all() or pieces.identify[..., 2:].any():
         return facts.bound, facts.bound
     values = prop.identify(ends[:, None], labels[None, :])
     low, high = -float(values.min()), float(values.max())
