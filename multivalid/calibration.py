@@ -118,7 +118,7 @@ class Calibration(Generic[T, C]):
         frame = None if data is None else frames.eager(data)
         predictions = select.predictions_of(y_pred, frame, len(self.grids))
         membership = select.membership_of(self.groups, data=data, groups=groups, rows=predictions.shape[0])
-        values = self.predictor.predict(predictions, membership)
+        values = self._predicted(predictions, membership, data)
         if output is None:
             return values
         if frame is None:
@@ -174,8 +174,17 @@ class Calibration(Generic[T, C]):
     def _calibrated(self, source: Source) -> Source:
         """The same rows with the calibrated predictions in place of the model's own."""
         if isinstance(source, MemorySource):
-            return source.with_predictions(self.predictor.predict(source.predictions, source.membership))
+            frame = source.frame
+            if frame is not None and source.kept is not None and len(frame) != len(source):
+                frame = frame[source.kept]  # rows of weight 0 are not there
+            return source.with_predictions(self._predicted(source.predictions, source.membership, frame))
         return source.with_predictions(self._on_frame(source.frame, PREDICTION))
+
+    def _predicted(self, predictions: Any, membership: Any, data: Any) -> Any:
+        """Calibrated predictions; trees found in columns read them from the frame."""
+        if isinstance(self.predictor, LinkPredictor):
+            return self.predictor.predict(predictions, membership, self.predictor.found(data, predictions))
+        return self.predictor.predict(predictions, membership)
 
     def report(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, overload
 
 from threadpoolctl import threadpool_limits
@@ -20,6 +21,7 @@ from multivalid.batch.plan import make_plan
 from multivalid.batch.predictor import LevelPredictor
 from multivalid.calibration import Calibration, JointCalibration
 from multivalid.errors import InputError
+from multivalid.fit_found import Found, fit_with_columns
 from multivalid.grid import Grid
 from multivalid.groups.remote import gather, lazy_frame
 from multivalid.practical import fit as practical
@@ -51,6 +53,10 @@ def multicalibrate(
     progress: bool | Progress = ...,
     on_interrupt: OnInterrupt = ...,
     random_state: int = ...,
+    features: Sequence[str] | None = ...,
+    readable: bool = ...,
+    blocks: Any = ...,
+    time: Any = ...,
 ) -> Calibration: ...
 @overload
 def multicalibrate(
@@ -72,6 +78,10 @@ def multicalibrate(
     progress: bool | Progress = ...,
     on_interrupt: OnInterrupt = ...,
     random_state: int = ...,
+    features: Sequence[str] | None = ...,
+    readable: bool = ...,
+    blocks: Any = ...,
+    time: Any = ...,
 ) -> JointCalibration: ...
 @overload
 def multicalibrate(
@@ -93,6 +103,10 @@ def multicalibrate(
     progress: bool | Progress = ...,
     on_interrupt: OnInterrupt = ...,
     random_state: int = ...,
+    features: Sequence[str] | None = ...,
+    readable: bool = ...,
+    blocks: Any = ...,
+    time: Any = ...,
 ) -> Calibration | JointCalibration: ...
 def multicalibrate(
     y_true: Any,
@@ -113,6 +127,10 @@ def multicalibrate(
     progress: bool | Progress = False,
     on_interrupt: OnInterrupt = "raise",
     random_state: int = 0,
+    features: Sequence[str] | None = None,
+    readable: bool = False,
+    blocks: Any = None,
+    time: Any = None,
 ) -> Calibration | JointCalibration:
     """Make predictions right on average for every group, given their own value.
 
@@ -159,6 +177,14 @@ def multicalibrate(
         note that says so.
     random_state : int
         Seed of the holdout draw, and in practical mode of the folds.
+    features : list of str, optional
+        Columns of `data` in which groups that nobody named may be found (practical mode, a single property). Predictions then need
+        these columns too; missing values and categories never seen are allowed.
+    readable : bool
+        With features: keep rules only, groups of at most three conditions that `groups` of the result lists, and no trees.
+    blocks, time : array-like or column name, optional
+        With features: rows of one block belong together (a day, a customer), or stretches of time do; rows held out are then whole
+        blocks, as rows that share their luck would confirm anything.
 
     Returns
     -------
@@ -184,6 +210,13 @@ def multicalibrate(
     asked = Asked(checked, grid, m, alpha, lipschitz, batched, control, random_state)
     # The products are small: threads would spin more than they compute.
     with threadpool_limits(1, user_api="blas"):
+        if features is not None or readable or blocks is not None or time is not None:
+            goal = practical.Goal(m, grid, alpha, control)
+            found = Found(features, readable, blocks, time)
+            return fit_with_columns(
+                y_true, y_pred, groups, data, target, found, goal, mode=mode, sample_weight=sample_weight, holdout=holdout,
+                seed=random_state,
+            )  # fmt: skip
         if isinstance(target, Pair):
             frame = lazy_frame(data)
             data = data if frame is None else gather(frame, "pairs are calibrated")

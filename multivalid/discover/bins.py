@@ -74,7 +74,10 @@ class Ordered:
 
     def codes(self, series: nw.Series[Any]) -> Codes:
         _check_kind(self.column, series.dtype, self.kind)
-        values = numbers(series) if self.kind == NUMBER else instants(series, self.kind)
+        return self.codes_of(numbers(series) if self.kind == NUMBER else instants(series, self.kind))
+
+    def codes_of(self, values: NDArray[np.float64]) -> Codes:
+        """Codes of plain numbers, NaN standing for missing."""
         codes = np.searchsorted(np.array(self.edges), values, side="right").astype(np.uint8)
         codes[np.isnan(values)] = self.size - 1
         return codes

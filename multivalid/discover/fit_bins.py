@@ -62,14 +62,14 @@ def _fit_ordered(series: nw.Series[Any], kind: str, most: int) -> Bins | str:
     seen = np.sort(values[np.isfinite(values)])
     if seen.size > PROBE:  # evenly spaced order statistics: the same quantiles, and both ends
         seen = seen[np.linspace(0, seen.size - 1, PROBE).astype(np.intp)]
-    edges = _edges(seen, most, whole)
+    edges = fit_edges(seen, most, whole)
     if kind == DATETIME and edges.size:
         edges = np.unique([_start_of(edge, coarsest_unit(seen, kind), zone) for edge in edges])
         edges = edges[edges > seen[0]]
     return _not_constant(Ordered(series.name, kind, tuple(edges.tolist()), whole, zone), series)
 
 
-def _edges(values: Values, most: int, whole: bool) -> Values:
+def fit_edges(values: Values, most: int, whole: bool) -> Values:
     """Where sorted values are cut: at most `most` edges."""
     if not values.size:
         return np.zeros(0)

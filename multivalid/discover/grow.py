@@ -25,7 +25,7 @@ LEAST_ROWS = 10  # of a leaf
 CODES = 256
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Split:
     """Rows whose code in `column` is among `left` go to the first child, the others to the second."""
 

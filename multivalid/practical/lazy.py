@@ -26,6 +26,7 @@ from multivalid.practical.predictor import LinkPredictor
 from multivalid.properties import Property
 from multivalid.properties.ops import expressions
 
+FOUND = "__mv_found"
 SAMPLE = 1_000_000  # rows that come to the driver; all of them where there are no more
 
 
@@ -73,8 +74,12 @@ def predicting_link(frame: Frame, groups: FittedGroups, predictor: LinkPredictor
             'itself (a DuckDB relation, Spark), polars, or mode="theorem".'
         )
     names = [name for name in frame.collect_schema().names() if name != output]
+    found = None
+    if predictor.forest is not None:
+        frame = predictor.forest.on_frame(frame.with_columns(nw.lit(0.0, dtype=nw.Float64).alias(FOUND)), FOUND)
+        found = nw.col(FOUND)
     by = Expressions(frame)
-    made = predictor.predicted(by, nw.col(PREDICTION), ExpressionMembers(groups.expressions(frame.collect_schema())))
+    made = predictor.predicted(by, nw.col(PREDICTION), ExpressionMembers(groups.expressions(frame.collect_schema())), found)
     return by.frame.select(*names, made.alias(output))
 
 

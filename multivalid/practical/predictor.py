@@ -11,11 +11,13 @@ import numpy as np
 from multivalid import json_checks as read
 from multivalid.atoms.summary import PREDICTION
 from multivalid.batch.predictor import grid_from_json
+from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership
 from multivalid.groups.remote import Frame
 from multivalid.practical.evaluate import Arrays, DenseMembers, Evaluator, Members, pieces
+from multivalid.practical.forest import Forest
 from multivalid.practical.link import SNAP, Link
 from multivalid.practical.model import Model
 from multivalid.practical.shifts import Shift, ShiftRound, flat
@@ -36,6 +38,7 @@ class LinkPredictor:
     link: Link
     model: Model | None = None
     rounds: list[ShiftRound] = field(default_factory=list)
+    forest: Forest | None = None
 
     @property
     def grids(self) -> tuple[Grid, ...]:
@@ -47,18 +50,28 @@ class LinkPredictor:
         """The shifts after the start."""
         return flat(self.rounds)
 
-    def predicted(self, by: Evaluator, prediction: Any, members: Members) -> Any:
-        """Calibrated predictions of rows of any kind."""
+    def predicted(self, by: Evaluator, prediction: Any, members: Members, found: Any = None) -> Any:
+        """Calibrated predictions of rows of any kind; `found` is what the trees add to them."""
         if self.model is None:
             return prediction
+        if self.forest is not None and found is None:
+            raise InputError(
+                f"this model holds {len(self.forest.trees)} trees found in columns, which predict on frames (in memory, polars, DuckDB, "
+                f"Spark) only; pass data=, or fit with readable=True for a model of rules alone."
+            )
         base = by.keep("base", self.link.onto(by.ops, prediction))
-        return self.link.back(by.ops, eta_of(by, self.model, self.rounds, base, members), SNAP)
+        return self.link.back(by.ops, eta_of(by, self.model, self.rounds, base, members, found), SNAP)
 
-    def predict(self, predictions: Array, membership: Membership) -> Array:
-        """Calibrated predictions of rows in memory."""
+    def found(self, data: Any, predictions: Array) -> Array | None:
+        """What the trees add to each row of a frame in memory; None where there are no trees."""
+        return None if self.forest is None else self.forest.added(self.forest.codes(data, predictions))
+
+    def predict(self, predictions: Array, membership: Membership, found: Array | None = None) -> Array:
+        """Calibrated predictions of rows in memory; `found` is what the method of that name says of them."""
         out = np.array(predictions)
         for rows in pieces(out.size) if self.model is not None else ():
-            out[rows] = self.predicted(Arrays(), predictions[rows], DenseMembers(membership, rows.start, rows.stop))
+            trees = None if found is None else found[rows]
+            out[rows] = self.predicted(Arrays(), predictions[rows], DenseMembers(membership, rows.start, rows.stop), trees)
         return out
 
     def on_frame(self, frame: Frame, groups: FittedGroups, output: str = PREDICTION) -> Frame:
@@ -75,20 +88,27 @@ class LinkPredictor:
             "link": self.link.to_json(),
             "model": None if self.model is None else self.model.to_json(),
             "rounds": [made.to_json() for made in self.rounds],
+            **({} if self.forest is None else {"forest": self.forest.to_json()}),
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any], groups: int) -> LinkPredictor:
         """The predictor that `to_json` described."""
-        read.record(data, "link predictor", ("kind", "grid", "link", "model", "rounds"))
+        fields = ("kind", "grid", "link", "model", "rounds", *(("forest",) if "forest" in data else ()))
+        read.record(data, "link predictor", fields)
         model = None if data["model"] is None else Model.from_json(data["model"], groups - 1)
         rounds = [ShiftRound.from_json(made, groups) for made in read.items(data["rounds"], "rounds")]
-        return cls(grid_from_json(data["grid"]), Link.from_json(data["link"]), model, rounds)
+        forest = Forest.from_json(data["forest"]) if "forest" in data else None
+        if forest is not None and model is None:
+            raise ModelFileError("trees need a model to stand on.")
+        return cls(grid_from_json(data["grid"]), Link.from_json(data["link"]), model, rounds, forest)
 
 
-def eta_of(by: Evaluator, model: Model, rounds: Sequence[ShiftRound], base: Any, members: Members) -> Any:
-    """Predictions on the link scale: the start, then the rounds of shifts."""
+def eta_of(by: Evaluator, model: Model, rounds: Sequence[ShiftRound], base: Any, members: Members, found: Any = None) -> Any:
+    """Predictions on the link scale: the start, what found trees add, then the rounds of shifts."""
     eta = by.keep("eta", model.start(by, base, members))
+    if found is not None:
+        eta = by.keep("eta", eta + found)
     for made in rounds:
         eta = by.keep("eta", made.shifted(by, eta, members))
     return eta

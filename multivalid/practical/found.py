@@ -1,0 +1,293 @@
+"""The practical fit with columns: groups that nobody named are found, as rules, as trees, or as both, and kept if held-out rows confirm.
+
+Named groups are fitted first, as without columns. On top of them trees are boosted on codes of the columns and of the prediction itself;
+the nodes that say most of what the trees say become rules, groups like any other, fitted together with the named ones; and trees
+again on top of those. What rows held out like best is fitted again on all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.atoms.select import Rows
+from multivalid.atoms.summary import PREDICTION
+from multivalid.batch.theorem import judged
+from multivalid.discover.bins import MOST_CODES, Bins, Codes, Ordered
+from multivalid.discover.fit_bins import fit_edges
+from multivalid.discover.forest import add_trees
+from multivalid.discover.grow import Node
+from multivalid.grid import Grid
+from multivalid.groups.blocks import Holds
+from multivalid.groups.evaluation import Kept
+from multivalid.groups.family import FittedGroups
+from multivalid.groups.membership import Membership
+from multivalid.groups.nodes import render
+from multivalid.practical import accept, newton
+from multivalid.practical import fit as practical
+from multivalid.practical.accept import Candidate, t_statistic
+from multivalid.practical.boost import CodedRows, boost
+from multivalid.practical.certify import certify
+from multivalid.practical.data import LinkRows, Matching
+from multivalid.practical.forest import Forest
+from multivalid.practical.link import choose_link
+from multivalid.practical.model import Model
+from multivalid.practical.predictor import LinkPredictor
+from multivalid.practical.rules import Rule, choose_rules
+from multivalid.practical.start import stages
+from multivalid.properties import Property
+from multivalid.properties.base import Array
+
+NEEDED = 2.5  # t of the held-out gain over what named groups reach: the number of trees was chosen on the same rows
+BLOCKS = 20
+FOLDS = 5
+FEW_ROWS, LEAST_ROWS = 20_000, 200
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class FoundFit:
+    """What a fit with columns made: groups (named and found), predictor, levels of the fitted rows, certificate, rows to report on."""
+
+    groups: FittedGroups
+    predictor: LinkPredictor
+    levels: Index
+    certificate: Any
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns in which groups may be found: bins and codes of every row, the prediction's own last unless only rules are wanted."""
+
+    bins: list[Bins]
+    codes: Codes
+    readable: bool
+
+    def with_prediction(self, predictions: Array) -> Columns:
+        """With the prediction as one more column."""
+        edges = fit_edges(np.sort(predictions), MOST_CODES, whole=False)
+        own = Ordered(PREDICTION, "number", tuple(edges.tolist()))
+        return replace(self, bins=[*self.bins, own], codes=np.column_stack([self.codes, own.codes_of(predictions)]))
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """One way to go on from the named groups, fitted on part of the rows."""
+
+    name: str
+    rules: list[Rule]
+    start: Candidate
+    trees: list[Node]
+    eta: Array  # of the rows held out
+
+
+def fit_found(
+    rows: Rows,
+    prop: Property,
+    goal: practical.Goal,
+    columns: Columns,
+    *,
+    blocks: NDArray[Any] | None = None,
+    random_state: int = 0,
+) -> FoundFit:
+    """Fit named and found groups; `columns` has the codes of these rows, `blocks` says which rows belong together."""
+    link = choose_link(prop, rows.labels, rows.predictions)
+    loss = Matching(prop, link)
+    columns = columns.with_prediction(rows.predictions)
+    weights = rows.weights / rows.weights.mean()
+    every = LinkRows(rows.labels, weights, link.forward(rows.predictions), rows.membership)
+    held, fitting = _split(len(rows), blocks, random_state)
+    search = _Search(every, rows.predictions, columns, loss, goal, held, fitting, random_state)
+    named, report = search.named()
+    plans = search.plans(named)
+    chosen, told = _chosen(plans, search.gain)
+    report += told
+    final = search.again(named if chosen is None else chosen)
+    groups, membership = _family(rows, final, columns)
+    forest = Forest.of(columns.bins, final.trees) if final.trees else None
+    wide = replace(rows, groups=groups, membership=membership)
+    bare = LinkPredictor(Grid([0.0]), link, final.start.model if final.name != "input" else None, final.start.rounds, forest)
+    predictions = bare.predict(rows.predictions, membership, None if forest is None else forest.added(_codes(forest, columns)))
+    grid = goal.grid if goal.grid is not None else practical._level_grid(predictions, rows.weights, goal.levels)
+    predictor = replace(bare, grid=grid)
+    done = wide.with_predictions(predictions)
+    potential = [float(rows.weights @ prop.score(p, rows.labels) / rows.weights.sum()) for p in (rows.predictions, predictions)]
+    lines = [_found_line(final, columns, held.size), *report]
+    certificate = certify(done, prop, predictor, potential, alpha=goal.alpha, stopped=False, note="\n".join(lines))
+    return FoundFit(groups, predictor, grid.round(predictions), certificate, wide)
+
+
+def judge_found(made: FoundFit, rows: Rows, held: Rows, prop: Property, forest_values: Array | None) -> FoundFit:
+    """The same with the error on rows held out by the user, put into the found groups too."""
+    seen = held.with_predictions(made.predictor.predict(held.predictions, held.membership, forest_values))
+    certificate = judged(made.certificate, rows, seen, prop, made.predictor.grid)
+    return replace(made, certificate=certificate, rows=held)
+
+
+class _Search:
+    """The steps of the fit, on the rows of one split."""
+
+    def __init__(
+        self, every: LinkRows, base: Array, columns: Columns, loss: Matching, goal: practical.Goal, held: Index, fitting: Index,
+        seed: int,
+    ) -> None:  # fmt: skip
+        self.every, self.base, self.columns, self.loss, self.goal = every, base, columns, loss, goal
+        self.held, self.fitting = held, fitting
+        self.out, self.inside = every.take(held), every.take(fitting)
+        self.codes_out, self.codes_in = columns.codes[held], columns.codes[fitting]
+        self.order = np.random.default_rng(seed).permutation(len(every))
+
+    def named(self) -> tuple[_Plan, list[str]]:
+        """What the named groups reach, fitted inside the split; the input itself when that is as good."""
+        made = practical._candidates(self.inside, self.loss, self.goal)
+        best, report = accept.choose([accept.gains(self.base[self.held], self.out, made, self.loss)])
+        if best is None:
+            still = Candidate("input", Model.new(self.inside.base, self.inside.membership.groups - 1), 1.0)
+            return _Plan("input", [], still, [], self.out.base), report
+        kept = practical._up_to(best, made)
+        return _Plan(kept.name, [], kept, [], kept.eta(self.out)), report
+
+    def plans(self, named: _Plan) -> list[_Plan]:
+        """The named groups alone, with trees, with rules, with both."""
+        found = [named]
+        trees = self.trees(named, self.inside)
+        if not trees.trees:
+            return found
+        if not self.columns.readable:
+            found.append(trees)
+        shift = np.zeros(len(self.inside))
+        add_trees(trees.trees, self.codes_in, shift)
+        rules = choose_rules(trees.trees, len(self.columns.bins) - 1, self.codes_in, shift)
+        if rules:
+            ruled = self.ruled(rules)
+            found.append(ruled)
+            if not self.columns.readable:
+                both = self.trees(ruled, self.with_rules(self.inside, self.codes_in, rules))
+                found.append(replace(both, name="rules and trees"))
+        return found
+
+    def trees(self, plan: _Plan, rows: LinkRows) -> _Plan:
+        """Trees on top of a plan, as many as the rows held out like."""
+        held = CodedRows(self.out, self.codes_out, plan.eta)
+        made = boost(self.columns.bins, CodedRows(rows, self.codes_in, plan.start.eta(rows)), self.loss, held=held, tell=self.tell)
+        count = int(np.argmax(made.gained))
+        eta = plan.eta.copy()
+        add_trees(made.trees[:count], self.codes_out, eta)
+        return _Plan("trees", plan.rules, plan.start, made.trees[:count], eta)
+
+    def ruled(self, rules: list[Rule]) -> _Plan:
+        """Named groups and rules fitted together."""
+        last = stages(self.with_rules(self.inside, self.codes_in, rules), self.loss)[-1]
+        start = Candidate(last.name, last.fitted.model, last.fitted.ridge)
+        return _Plan("rules", rules, start, [], start.eta(self.with_rules(self.out, self.codes_out, rules)))
+
+    def with_rules(self, rows: LinkRows, codes: Codes, rules: Sequence[Rule]) -> LinkRows:
+        """The rows with the rules as further groups."""
+        return replace(rows, membership=widened(rows.membership, [rule.mask(codes) for rule in rules])) if rules else rows
+
+    def gain(self, plan: _Plan) -> Array:
+        """Weighted score gained over the input on each row held out."""
+        prop, out = self.loss.prop, self.out
+        after = self.base[self.held] if plan.name == "input" else self.loss.link.final(plan.eta)
+        return np.asarray(out.weights * (prop.score(self.base[self.held], out.labels) - prop.score(after, out.labels)))
+
+    def again(self, plan: _Plan) -> _Plan:
+        """The same on all rows: coefficients from where they stand, trees anew and as many as before."""
+        if plan.name == "input":
+            return plan
+        shuffled = self.every.take(self.order)
+        codes = self.columns.codes[self.order]
+        rows = self.with_rules(shuffled, codes, plan.rules)
+        start = plan.start
+        if start.name != "input":
+            model = newton.fit(start.model, rows, self.loss, start.ridge, warm=True).model
+            start = replace(start, model=model)
+        trees = plan.trees
+        if trees:
+            made = boost(self.columns.bins, CodedRows(rows, codes, start.eta(rows)), self.loss, most=len(trees), tell=self.tell)
+            trees = made.trees
+        return replace(plan, start=start, trees=trees)
+
+    def tell(self) -> None:
+        """A sign of life."""
+        self.goal.control.tell(0, float("nan"), float("nan"))
+
+
+def widened(membership: Membership, masks: Sequence[NDArray[np.bool_]]) -> Membership:
+    """The groups with further ones after them."""
+    known = [membership.mask(g) for g in range(membership.groups)]
+    return Membership.from_masks([*known, *masks], membership.rows)
+
+
+def _chosen(plans: list[_Plan], gain: Any) -> tuple[_Plan | None, list[str]]:
+    """The plan of largest held-out gain, if it is beyond what named groups reach; and what each gained, in words."""
+    base = gain(plans[0])
+    report, best, largest = [], None, 0.0
+    for plan in plans[1:]:
+        more = gain(plan) - base
+        t = t_statistic(more)
+        kept = t >= NEEDED and more.mean() > largest
+        if kept:
+            best, largest = plan, float(more.mean())
+        size = ", ".join(
+            filter(None, [f"{len(plan.rules)} rules" if plan.rules else "", f"{len(plan.trees)} trees" if plan.trees else ""])
+        )
+        report.append(
+            f"{plan.name} found in columns ({size}): held-out score gain {more.mean():.3g} beyond the named groups (t = {t:.1f})"
+        )
+    return best, report
+
+
+def _found_line(plan: _Plan, columns: Columns, held: int) -> str:
+    """What was found and kept."""
+    if not (plan.rules or plan.trees):
+        return (
+            f"No groups beyond the named ones were found in {len(columns.bins) - 1} columns that {held:,} rows not fitted confirm."
+        )
+    kept = " and ".join(
+        filter(None, [f"{len(plan.rules)} rules" if plan.rules else "", f"{len(plan.trees)} trees" if plan.trees else ""])
+    )
+    return f"Found in {len(columns.bins) - 1} columns and confirmed on {held:,} rows not fitted: {kept}; then fitted on all rows."
+
+
+def _family(rows: Rows, plan: _Plan, columns: Columns) -> tuple[FittedGroups, Membership]:
+    """Named groups, and rules as groups named by their conditions."""
+    names, kept, masks = list(rows.groups.names), list(rows.groups.kept), []
+    for rule in plan.rules:
+        condition = rule.condition(columns.bins)
+        text = render(condition)
+        names.append(text if text not in names else f"{text} (found)")
+        kept.append(Kept(Holds(condition), (0,)))
+        masks.append(rule.mask(columns.codes))
+    groups = FittedGroups(tuple(names), tuple(kept), rows.groups.arrays, rows.groups.notes)
+    return groups, widened(rows.membership, masks) if masks else rows.membership
+
+
+def _codes(forest: Forest, columns: Columns) -> Codes:
+    place = {one.column: k for k, one in enumerate(columns.bins)}
+    return np.ascontiguousarray(columns.codes[:, [place[one.column] for one in forest.bins]])
+
+
+def _split(rows: int, blocks: NDArray[Any] | None, seed: int) -> tuple[Index, Index]:
+    """Rows to hold out and rows to fit, both shuffled; whole blocks where rows of one block belong together."""
+    rng = np.random.default_rng(seed)
+    if blocks is None:
+        order = rng.permutation(rows)
+        cut = rows // (FOLDS if rows >= FEW_ROWS else 3)
+        return order[:cut], order[cut:]
+    _, place = np.unique(blocks, return_inverse=True)
+    out = rng.permutation(int(place.max()) + 1) % FOLDS == 0
+    return rng.permutation(np.flatnonzero(out[place])), rng.permutation(np.flatnonzero(~out[place]))
+
+
+def time_blocks(values: NDArray[Any]) -> Index:
+    """Stretches of time with about equally many rows."""
+    order = np.argsort(values, kind="stable")
+    out = np.empty(order.size, dtype=np.intp)
+    out[order] = np.arange(order.size) * BLOCKS // order.size
+    return out

@@ -1,0 +1,94 @@
+"""Rules: the few nodes of boosted trees whose shifts say most of what the trees say, as groups that a person can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.discover.bins import Bins, Codes
+from multivalid.discover.grow import Node, Split
+from multivalid.groups.nodes import And, Condition
+from multivalid.properties.base import Array
+
+FIRST_TREES = 60
+MOST_COLUMNS = 3
+SAMPLE = 10_000  # rows on which rules are compared
+LEAST_ROWS = 20  # of the sample, inside and outside of a rule
+ROWS_PER_RULE = 400
+FEWEST, MOST = 10, 100
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Rows whose code is marked, in each of some columns: (column, flag per code)."""
+
+    parts: tuple[tuple[int, tuple[bool, ...]], ...]
+
+    def mask(self, codes: Codes) -> Mask:
+        """The rows that it holds for."""
+        out = np.ones(len(codes), dtype=bool)
+        for column, marked in self.parts:
+            out &= np.array(marked)[codes[:, column]]
+        return out
+
+    def condition(self, bins: Sequence[Bins]) -> Condition:
+        """The same as a condition on columns."""
+        parts = [bins[column].condition(np.array(marked)) for column, marked in self.parts]
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def candidates(trees: Sequence[Node], readable: int) -> list[Rule]:
+    """The nodes of the first trees, each once; conditions on columns from `readable` on (the prediction) are left out."""
+    found: dict[Rule, None] = {}
+    for tree in trees[:FIRST_TREES]:
+        for marked in _nodes(tree, {}):
+            kept = tuple((c, tuple(flags.tolist())) for c, flags in sorted(marked.items()) if c < readable and not flags.all())
+            if 0 < len(kept) <= MOST_COLUMNS:
+                found[Rule(kept)] = None
+    return list(found)
+
+
+def _nodes(node: Node, above: dict[int, Mask]) -> Iterator[dict[int, Mask]]:
+    if above:
+        yield above
+    if isinstance(node, Split):
+        for child, side in zip(node.children, (node.left, ~node.left), strict=True):
+            yield from _nodes(child, above | {node.column: above.get(node.column, np.ones_like(side)) & side})
+
+
+def choose_rules(trees: Sequence[Node], readable: int, codes: Codes, shift: Array) -> list[Rule]:
+    """Orthogonal matching pursuit: the rule that fits best what the rules before it leave of the trees' shift, one after the other."""
+    sample = slice(0, SAMPLE)  # rows are shuffled
+    rules = candidates(trees, readable)
+    codes, target = codes[sample], shift[sample] - shift[sample].mean()
+    masks = np.array([rule.mask(codes) for rule in rules]).reshape(len(rules), len(codes))
+    sizes = masks.sum(axis=1)
+    kept = np.flatnonzero((sizes >= LEAST_ROWS) & (sizes <= len(codes) - LEAST_ROWS))
+    features = masks[kept].astype(np.float32)
+    features -= features.mean(axis=1, keepdims=True)
+    features /= np.sqrt((features**2).sum(axis=1, keepdims=True))
+    order = _pursuit(features, target.astype(np.float32), int(np.clip(shift.size / ROWS_PER_RULE, FEWEST, MOST)))
+    return [rules[kept[i]] for i in order]
+
+
+def _pursuit(features: NDArray[np.float32], target: NDArray[np.float32], most: int) -> list[int]:
+    """Places of the features chosen, whose rows have length one."""
+    chosen: list[int] = []
+    basis = np.zeros((0, target.size), dtype=np.float32)
+    rest = target.copy()
+    smallest = 1e-6 * float(target @ target)
+    while len(chosen) < min(most, len(features)) and float(rest @ rest) > smallest:
+        best = int(np.argmax(np.abs(features @ rest)))
+        new = features[best] - basis.T @ (basis @ features[best])
+        length = float(np.sqrt(new @ new))
+        if best in chosen or length < 1e-3:  # nothing that is not there already
+            break
+        basis = np.vstack([basis, new / length])
+        rest = rest - basis[-1] * float(basis[-1] @ rest)
+        chosen.append(best)
+    return chosen
