@@ -17,7 +17,8 @@ from multivalid.groups.remote import draw, fetch
 from multivalid.properties import Property
 from multivalid.properties.base import Array
 from multivalid.properties.ops import expressions
-from multivalid.sources.bundling import SAFE_ROWS, Grouped
+from multivalid.sources.bundling import SAFE_ROWS
+from multivalid.sources.sets import tabulate_sets
 
 if TYPE_CHECKING:
     from multivalid.sources.engine import EngineSource as LazyRows
@@ -39,15 +40,15 @@ class Laws:
     note: str
 
 
-def cells(rows: LazyRows, prop: Property, grid: Grid) -> Grouped:
-    """Per (groups, level): 1 (0 without weight), w, wV, w², w²V², w·prediction, w²V⁴, wS, then w·t_1, w·t_2, …"""
+def cells(rows: LazyRows, prop: Property, grid: Grid) -> Array:
+    """Per (level, group): 1 (0 without weight), w, wV, w², w²V², w·prediction, w²V⁴, wS, then w·t_1, w·t_2, …"""
     y, p, w = nw.col(LABEL), nw.col(PREDICTION), nw.col(WEIGHT)
     prop.check_engine()
     v, s = prop.residual(expressions(), p, y), prop.scoring(expressions(), p, y)
     wv = w * v
     moments = [w * t for t in prop.statistics(expressions(), y) or []]
     terms = [(w > 0).cast(nw.Float64), w, wv, w * w, wv * wv, w * p, wv * wv * v * v]
-    return rows.grouped([(place(p, grid.boundaries), len(grid))], [*terms, w * s, *moments])
+    return tabulate_sets(rows.frame, rows.groups, place(p, grid.boundaries), len(grid), [*terms, w * s, *moments])
 
 
 def laws(rows: LazyRows, grid: Grid) -> Laws:

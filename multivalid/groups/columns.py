@@ -68,6 +68,14 @@ class Columns:
             self._codes[block] = block.codes(self)
         return self._codes[block]
 
+    def knows(self, block: Block) -> bool:
+        """Whether the codes of a block are there already."""
+        return block in self._codes
+
+    def put(self, block: Block, codes: Codes) -> None:
+        """Codes that were worked out elsewhere."""
+        self._codes[block] = codes
+
     def keys(self, parts: tuple[Block, ...]) -> NDArray[np.int64]:
         """One number per combination of the codes of several blocks, mixed radix; -1 where one of them has none."""
         if parts not in self._keys:

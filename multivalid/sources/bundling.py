@@ -65,7 +65,7 @@ def bundle(rows: EngineSource, numbers: Sequence[tuple[nw.Expr, int]], sums: Seq
     made = fetch(bundles.head(MOST_ENTRIES + 1) if unsure else bundles)
     if unsure and len(made) > MOST_ENTRIES:  # the guess was wrong, but no more has come than was let in
         if plain and not labels:
-            return bundle(replace(rows, combinations=math.inf), numbers, sums)
+            return bundle(replace(rows, crowded=True), numbers, sums)
         raise _crowded(rows, f"over {MOST_ENTRIES:,}", "after all")
     fetched = [np.asarray(made[name].to_numpy()) for name in names]
     unpacked = digits.unpack(fetched[: len(digits.split)])

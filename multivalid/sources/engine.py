@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -17,7 +18,6 @@ from multivalid.atoms.response import Piecewise
 from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT, totals_of
 from multivalid.atoms.table import AtomTable, build
 from multivalid.cells.sums import CellSums
-from multivalid.cells.tabulate import tabulate
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
@@ -27,10 +27,10 @@ from multivalid.levels import Cut, Histogram, LevelPolicy
 from multivalid.properties import Property
 from multivalid.properties.base import Array
 from multivalid.properties.ops import expressions
-from multivalid.sources.bundling import Crowded, Grouped, bundle
+from multivalid.sources.bundling import PROBE, Crowded, Grouped, bundle, expected_distinct
 from multivalid.sources.laws import Laws, laws_of_moments, laws_of_rows
 from multivalid.sources.memory import too_far_out
-from multivalid.sources.streamed import BinTerms, CellTerms, law_rows
+from multivalid.sources.streamed import BinTerms, law_rows
 from multivalid.sources.totals import Totals
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ class EngineSource:
     groups: FittedGroups
     totals: Totals
     patterns: int | None = None  # how many combinations of groups there are, where that is known
-    combinations: float = math.inf  # about how many combinations of values of the columns that the groups use
-    likely: float = math.inf  # about how many combinations of groups
+    crowded: bool = False  # there are too many combinations of values of the columns that the groups use
     notes: list[str] = field(default_factory=list, compare=False)
 
     def __len__(self) -> int:
@@ -57,6 +56,28 @@ class EngineSource:
     def like(self) -> None:
         """None: tables are small and come as frames in memory."""
         return None
+
+    @cached_property
+    def guesses(self) -> tuple[float, float]:
+        """About how many combinations there are of the values of the groups' columns, and of the groups; seen in a sample of the rows."""
+        if not self.groups.columns:
+            return 1, 1
+        drawn, _ = draw(self.frame.select(list(self.groups.columns)), PROBE, len(self))
+        found = drawn.group_by(drawn.columns).agg(nw.len().alias("__rows"))
+        often = np.asarray(found["__rows"].to_numpy(), dtype=np.int64)
+        members = self.groups.membership(found.to_native(), n_rows=len(found))
+        shown = np.bincount(members.patterns().code, weights=often).astype(np.int64)
+        return expected_distinct(often, len(self)), expected_distinct(shown, len(self))
+
+    @property
+    def combinations(self) -> float:
+        """About how many combinations of values of the groups' columns there are."""
+        return math.inf if self.crowded else self.guesses[0]
+
+    @property
+    def likely(self) -> float:
+        """About how many combinations of groups there are."""
+        return self.guesses[1]
 
     @property
     def flags(self) -> list[nw.Expr]:
@@ -74,7 +95,7 @@ class EngineSource:
     def cells(self, target: Target, grids: Sequence[Grid]) -> tuple[CellSums, ...]:
         """The sums of the coordinate over (level × group)."""
         coordinate, grid = target.coordinates[0], grids[0]
-        sums = self._sums(coordinate.predicted, grid)
+        sums = probe.cells(self, coordinate.predicted, grid)
         rows, weight, residual, squares, residual_squares, prediction, fourths, score = np.moveaxis(sums[..., :8], 2, 0)
         if not np.isfinite(residual).all():
             self._refuse(coordinate)
@@ -171,13 +192,6 @@ class EngineSource:
         sums = [(nw.col(WEIGHT) * term).sum().alias(f"s{i}") for i, term in enumerate(_beside(prop, answer))]
         constant, best = fetch(self.frame.select(*sums)).row(0)
         return float(constant), float(best)
-
-    def _sums(self, prop: Any, grid: Grid) -> Array:
-        try:
-            found = probe.cells(self, prop, grid)
-        except Crowded:
-            return fold(self.frame, self.groups, CellTerms(prop, grid))
-        return tabulate(found.bits, found.numbers[0], found.sums, len(grid), len(self.groups))
 
     def _refuse(self, coordinate: Any) -> None:
         v = coordinate.residual(expressions(), [nw.col(PREDICTION)], nw.col(LABEL))

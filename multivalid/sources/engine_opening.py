@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -13,12 +12,11 @@ from multivalid.atoms.summary import LABEL, checked
 from multivalid.errors import InputError
 from multivalid.groups.family import FittedGroups, Groups
 from multivalid.groups.lazy import Survey, fit_lazy
-from multivalid.groups.membership import Membership, distinct, unpack
-from multivalid.groups.remote import Frame, draw, fetch
+from multivalid.groups.remote import Frame, fetch
 from multivalid.properties import Property
 from multivalid.properties.ops import expressions
-from multivalid.sources.bundling import PROBE, Crowded, expected_distinct
 from multivalid.sources.engine import EngineSource
+from multivalid.sources.sets import tabulate_sets
 from multivalid.sources.totals import Totals
 
 
@@ -37,56 +35,31 @@ def open_engine(
     if prop is not None:
         check_labels(prop, opened, totals)
     if isinstance(groups, FittedGroups):
-        return _surveyed(opened, groups, totals)
+        groups.expressions(opened.collect_schema())  # refuses columns that are not there or of another type
+        return EngineSource(opened, groups, totals)
     spec = groups if isinstance(groups, Groups) else Groups(groups)
-    fitted, patterns = fit_lazy(spec, opened, totals.rows, lambda candidates: _survey(_surveyed(opened, candidates, totals)))
-    return replace(_surveyed(opened, fitted, totals), patterns=patterns)
+    fitted, patterns = fit_lazy(spec, opened, totals.rows, lambda candidates: _survey(opened, candidates))
+    return EngineSource(opened, fitted, totals, patterns)
 
 
-def _surveyed(frame: Frame, groups: FittedGroups, totals: Totals) -> EngineSource:
-    """With a guess of how many combinations there are of the values of the groups' columns, and of the groups."""
-    if not groups.columns:
-        return EngineSource(frame, groups, totals, 1, 1, 1)
-    groups.expressions(frame.collect_schema())  # refuses columns that are not there or of another type
-    drawn, _ = draw(frame.select(list(groups.columns)), PROBE, totals.rows)
-    found = drawn.group_by(drawn.columns).agg(nw.len().alias("__rows"))
-    often = np.asarray(found["__rows"].to_numpy(), dtype=np.int64)
-    members = Membership.from_masks(groups.masks(found.to_native(), n_rows=len(found)), len(found))
-    shown = np.bincount(members.patterns().code, weights=often).astype(np.int64)
-    guesses = expected_distinct(often, totals.rows), expected_distinct(shown, totals.rows)
-    return EngineSource(frame, groups, totals, None, *guesses)
-
-
-def _survey(rows: EngineSource) -> Survey:
-    """Sizes of the groups, which of them hold the same rows, and how many combinations of them there are, if they can be counted."""
-    try:
-        found = rows.grouped([], [nw.lit(1.0, dtype=nw.Float64)])
-    except Crowded:
-        return _by_counting(rows)
-    code, bits = distinct(found.bits)
-    often = np.bincount(code, weights=found.sums[:, 0]).astype(np.int64)
-    member = unpack(bits, len(rows.groups)) > 0
-    first: dict[bytes, int] = {}
-    twins = [first.setdefault(member[:, g].tobytes(), g) for g in range(len(rows.groups))]
-    return Survey((often @ member).tolist(), twins, often.size)
-
-
-def _by_counting(rows: EngineSource) -> Survey:
-    """The same without the combinations: groups of equal size are compared row by row, by the engine."""
-    flags = rows.groups.expressions(rows.frame.collect_schema())
-    sizes = _totals(rows.frame, [flag.cast(nw.Int64) for flag in flags[1:]])
-    sizes = [len(rows), *sizes]
+def _survey(frame: Frame, groups: FittedGroups) -> Survey:
+    """Sizes of the groups, and which of them hold the same rows: groups of equal size are compared row by row, by the engine."""
+    flags = groups.expressions(frame.collect_schema())
+    one = [nw.lit(1.0, dtype=nw.Float64)]
+    sizes = tabulate_sets(frame, groups, nw.lit(0, dtype=nw.Int64), 1, one)[0, :, 0].astype(np.int64).tolist()
+    block = np.repeat(np.arange(len(groups.kept) + 1), [1, *(len(one.codes) for one in groups.kept)])
     twins = list(range(len(sizes)))
     waiting = [[g for g, size in enumerate(sizes) if size == one] for one in dict.fromkeys(sizes) if one]
     while waiting := [alike for alike in waiting if len(alike) > 1]:
-        pairs = [(alike[0], g) for alike in waiting for g in alike[1:]]
-        apart = _totals(
-            rows.frame, [(flags[a] & ~flags[b]).cast(nw.Int64) for a, b in pairs]
-        )  # as large, so equal if none is missing
+        # Groups of one block exclude each other, so those never are the same.
+        pairs = [(alike[0], g) for alike in waiting for g in alike[1:] if block[g] != block[alike[0]]]
+        # As large, so equal if none is missing.
+        apart = _totals(frame, [(flags[a] & ~flags[b]).cast(nw.Int64) for a, b in pairs])
         same = {g: a for (a, g), count in zip(pairs, apart, strict=True) if count == 0}
         for g, a in same.items():
             twins[g] = a
         waiting = [[g for g in alike[1:] if g not in same] for alike in waiting]
+        waiting = [alike for alike in waiting if len({int(block[g]) for g in alike}) > 1]
     return Survey(sizes, twins, None)
 
 

@@ -16,22 +16,6 @@ from multivalid.sources.memory import MemorySource
 
 
 @dataclass(frozen=True)
-class CellTerms:
-    """Rows → Σ per (level, group) of 1, w, wV, w², w²V², w·prediction, w²V⁴, wS, w·t_1, …: the terms of `probe.cells`."""
-
-    prop: Property
-    grid: Grid
-
-    def __call__(self, rows: MemorySource) -> Array:
-        y, p, w = rows.labels, rows.predictions, rows.weights
-        v, moments = self.prop.identify(p, y), self.prop.moments(y)
-        assert moments is not None
-        terms = [(w > 0).astype(np.float64), w, w * v, w * w, (w * v) ** 2, w * p, (w * v * v) ** 2, w * self.prop.score(p, y)]
-        sums = np.column_stack([*terms, moments[:, 1:] * w[:, None]])
-        return tabulate(rows.membership.by_row(), self.grid.round(p), sums, len(self.grid), rows.membership.groups)
-
-
-@dataclass(frozen=True)
 class BinTerms:
     """Rows → Σ per (level, label bin, group) of w and w·y."""
 

@@ -1,0 +1,148 @@
+"""Sums over (number × group) where the rows live: one grouping set per block of groups, whatever the number of its groups.
+
+The values of a column, bins and crossings are grouped by the column, by the bin, by both columns; free predicates ten at a time by their
+bits. So no query brings back more than (groups of a block) × (numbers), however many combinations of all groups there are.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.atoms.keys import Digits
+from multivalid.groups.blocks import Block, Holds, Intervals, Product, Values
+from multivalid.groups.columns import Columns
+from multivalid.groups.engine import condition_expression
+from multivalid.groups.evaluation import Kept
+from multivalid.groups.nodes import render
+from multivalid.groups.remote import Frame
+from multivalid.properties.base import Array
+from multivalid.properties.expressions import where
+from multivalid.sources.grouping import grouping_sets
+
+if TYPE_CHECKING:
+    from multivalid.groups.family import FittedGroups
+
+TOGETHER = 10  # free predicates in one set: at most 1,024 combinations
+_NUMBER = "__n"
+
+
+@dataclass(frozen=True)
+class BlockSet:
+    """A grouping set: the keys that rows are grouped by, and the groups that are read off them, from `start` on."""
+
+    kept: tuple[Kept, ...]
+    keys: tuple[str, ...]
+    start: int
+
+
+def tabulate_sets(frame: Frame, groups: FittedGroups, number: nw.Expr, numbers: int, terms: Sequence[nw.Expr]) -> Array:
+    """Σ of every term over the rows of each (number, group): shape (numbers, groups, terms); everyone is group 0."""
+    keys = KeyColumns(frame.collect_schema())
+    sets = list(_sets(groups.kept, keys)) or [BlockSet((), (), 1)]
+    slim = frame.select(*keys.expressions.values(), number.alias(_NUMBER), *(term.alias(f"__s{i}") for i, term in enumerate(terms)))
+    table = np.zeros((numbers, len(groups), len(terms)))
+    found = grouping_sets(slim, [[*one.keys, _NUMBER] for one in sets], [f"__s{i}" for i in range(len(terms))])
+    for place, (one, made) in enumerate(zip(sets, found, strict=True)):
+        at = np.asarray(made[_NUMBER].to_numpy(), dtype=np.intp)
+        sums = np.stack([np.asarray(made[f"__s{i}"].to_numpy(), dtype=np.float64) for i in range(len(terms))], axis=1)
+        if place == 0:  # every row is in every set
+            np.add.at(table[:, 0], at, sums)
+        for offset, inside in _members(one, made):
+            np.add.at(table[:, one.start + offset], at[inside], sums[inside])
+    return table
+
+
+class KeyColumns:
+    """The columns that blocks are grouped by, each once."""
+
+    def __init__(self, schema: Any) -> None:
+        self.schema = schema
+        self.expressions: dict[str, nw.Expr] = {}
+        self._names: dict[Any, str] = {}
+
+    def of(self, block: Block) -> tuple[str, ...]:
+        """The keys of one block."""
+        match block:
+            case Product(parts=parts):
+                return tuple(dict.fromkeys(name for part in parts for name in self.of(part)))
+            case Values(column=column):
+                self.expressions.setdefault(column, nw.col(column))
+                return (column,)
+            case Intervals():
+                return (self._add(block, _bin_number(block, self.schema[block.column])),)
+            case _:
+                return (self._add(block, self._flag(block).cast(nw.Int64) - 1),)
+
+    def bits(self, blocks: Sequence[Holds]) -> str:
+        """One key for several conditions: a bit each."""
+        (packed,) = Digits((2,) * len(blocks)).pack([self._flag(block) for block in blocks])
+        return self._add(tuple(blocks), packed)
+
+    def _flag(self, block: Block) -> nw.Expr:
+        condition = block.condition(0)
+        return condition_expression(condition, self.schema, render(condition))
+
+    def _add(self, block: Any, expression: nw.Expr) -> str:
+        name = self._names.setdefault(block, f"__b{len(self._names)}")
+        self.expressions.setdefault(name, expression.alias(name))
+        return name
+
+
+def _sets(kept: Sequence[Kept], keys: KeyColumns) -> Iterator[BlockSet]:
+    start = 1
+    for single, run in itertools.groupby((one for one in kept if one.codes), key=lambda one: isinstance(one.block, Holds)):
+        waiting = list(run)
+        for part in range(0, len(waiting), TOGETHER if single else 1):
+            here = tuple(waiting[part : part + (TOGETHER if single else 1)])
+            blocks = [one.block for one in here if isinstance(one.block, Holds)]
+            names = (keys.bits(blocks),) if single else keys.of(here[0].block)  # type: ignore[arg-type]
+            yield BlockSet(here, names, start)
+            start += sum(len(one.codes) for one in here)
+
+
+def _members(one: BlockSet, made: nw.DataFrame[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """For each group of a set: how far it is from the first, and the lines of the result that it holds."""
+    if not one.kept:
+        return
+    if isinstance(one.kept[0].block, Holds):
+        bits = np.asarray(made[one.keys[0]].to_numpy(), dtype=np.int64)
+        yield from ((k, np.flatnonzero(bits >> k & 1)) for k in range(len(one.kept)))
+        return
+    codes = _codes(one.kept[0].block, one.keys, made)
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.asarray(one.kept[0].codes)[:, None] + [0, 1])
+    yield from ((k, order[first:last]) for k, (first, last) in enumerate(ends))
+
+
+def _codes(block: Any, names: Sequence[str], made: nw.DataFrame[Any]) -> NDArray[np.int16]:
+    """The code of every line, from values and numbers of bins."""
+    columns = Columns(made.select(list(names)).to_native())
+    parts = block.parts if isinstance(block, Product) else (block,)
+    numbered = iter(name for name in names if name.startswith("__b"))
+    for part in parts:
+        if not isinstance(part, Values) and not columns.knows(part):
+            columns.put(part, np.asarray(made[next(numbered)].to_numpy(), dtype=np.int16))
+    return columns.codes(block)
+
+
+def _bin_number(block: Intervals, dtype: nw.dtypes.DType) -> nw.Expr:
+    """How many inner edges a value has reached, -1 where it is missing."""
+    column = nw.col(block.column)
+    value = column / 1 if dtype.is_integer() else column.cast(nw.Float64)  # see groups/engine: Arrow refuses the cast
+    there = ~column.is_null() & ~value.is_nan()
+    return where(there, _reached(value, block.inner, 0), nw.lit(-1, dtype=nw.Int64))
+
+
+def _reached(value: nw.Expr, edges: Sequence[float], first: int) -> nw.Expr:
+    if not edges:
+        return nw.lit(first, dtype=nw.Int64)
+    middle = len(edges) // 2
+    above = _reached(value, edges[middle + 1 :], first + middle + 1)
+    return where(value >= edges[middle], above, _reached(value, edges[:middle], first))
