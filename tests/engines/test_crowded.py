@@ -14,7 +14,7 @@ import multivalid as mv
 from multivalid.atoms import partitions, predict, probe
 from multivalid.batch import lazy as batch_lazy
 from multivalid.errors import InputError
-from multivalid.sources import bundling, engine_opening
+from multivalid.sources import bundling, engine
 from tests.engines.conftest import collected, rows
 from tests.engines.test_same_answers import EXACT, GROUPS, KEY, same_tables
 from tests.reference.batch_naive import worst_error
@@ -95,7 +95,7 @@ def test_one_by_one_is_refused_with_the_way_out() -> None:
 def test_a_wrong_guess_lets_no_more_in_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundling, "SAFE_ROWS", 10)
     monkeypatch.setattr(bundling, "MOST_ENTRIES", 20)
-    for module in (bundling, engine_opening):
+    for module in (bundling, engine):
         monkeypatch.setattr(module, "expected_distinct", lambda often, rows: 15.0)
     fetched: list[int] = []
     fetch = bundling.fetch
