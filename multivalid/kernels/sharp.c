@@ -10,6 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
+#define WIDE __attribute__((target_clones("avx2", "default"))) /* the widest registers that the machine has; no fused operations */
+#else
+#define WIDE
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
 enum { SPEEDS = 5, LEARNERS = 10, EXPERTS = 11, HATS = 10, KEPT = 1024, FIRST_EDGES = 64 };
 enum { LO, LENGTH, LOWEST, LOW_VALUE, HIGH_VALUE, BOUND, STAKE, KIND, TAU };                                    /* setting */
 enum { ROUNDS, MISS, SQUARED, FLATNESS, BASES, BASE_MEAN, BASE_SQUARES, GUIDES, USED, START };                  /* running */
@@ -77,7 +84,7 @@ static void describe_base(const sharp_t *s, double base, play_t *play)
     play->expert[LEARNERS] = position;
 }
 
-static void ask_experts(const sharp_t *s, const int64_t *active, int64_t n, play_t *play)
+WIDE static void ask_experts(const sharp_t *s, const int64_t *active, int64_t n, play_t *play)
 {
     double shift[LEARNERS] = {0.0}, position = play->expert[LEARNERS], odds = logit(position), tilt = play->tilt;
     for (int64_t a = 0; a < n; a++) {
@@ -106,7 +113,7 @@ static void mix_experts(const sharp_t *s, play_t *play)
 
 /* value[0] is V at the prediction, value[1] at the guide, value[2 + l] at learner l, all of the label cut to the range; value[ACTUAL] is V at
  * the prediction of the label as it came. `truth` is the position of the label. */
-static void teach(sharp_t *s, const int64_t *active, int64_t n, const play_t *play, const double *value, double truth, double weight)
+WIDE static void teach(sharp_t *s, const int64_t *active, int64_t n, const play_t *play, const double *value, double truth, double weight)
 {
     double *r = s->running, pace = weight / sqrt(1.0 + play->others), step = weight * value[1] / s->setting[BOUND];
     for (int l = 0; l < EXPERTS; l++) {
@@ -235,7 +242,7 @@ static void walk(const sharp_t *s, const int64_t *active, int64_t n, play_t *pla
 }
 
 /* ---- bets ------------------------------------------------------------------------------------------------------------- */
-static inline __attribute__((always_inline)) double multiply(double *restrict up, double *restrict down, double plus, double minus,
+INLINE double multiply(double *restrict up, double *restrict down, double plus, double minus,
                                                              double floor, int64_t rates)
 {
     double total[4] = {0.0}, rate = 1.0;
@@ -249,7 +256,7 @@ static inline __attribute__((always_inline)) double multiply(double *restrict up
     return (total[0] + total[1]) + (total[2] + total[3]);
 }
 
-static void bet(sharp_t *s, int64_t group, int64_t bucket, double stake, const play_t *play, const double *value)
+INLINE void bet(sharp_t *s, int64_t group, int64_t bucket, double stake, const play_t *play, const double *value)
 {
     int64_t cell = group * s->buckets + bucket, mine = (int64_t)play->copy * s->groups * s->buckets + cell;
     double part = stake * value[0];
@@ -264,7 +271,7 @@ static void bet(sharp_t *s, int64_t group, int64_t bucket, double stake, const p
     s->owed[mine] = s->rates == 16 ? multiply(up, down, plus, minus, floor, 16) : multiply(up, down, plus, minus, floor, s->rates);
 }
 
-static void settle_bets(sharp_t *s, const int64_t *active, int64_t n, const play_t *play, const double *value, double weight)
+WIDE static void settle_bets(sharp_t *s, const int64_t *active, int64_t n, const play_t *play, const double *value, double weight)
 {
     int64_t copy = (int64_t)play->copy, bucket = (int64_t)play->bucket;
     double scale = play->scale;
@@ -363,13 +370,21 @@ static double identify(const double *setting, double p, double y)
     return setting[KIND] == 1.0 ? (y <= p ? 1.0 - tau : -tau) : 2.0 * (y <= p ? 1.0 - tau : tau) * (p - y);
 }
 
-void multivalid_sharp_values(const sharp_t *s, const play_t *play, double y, double *value)
+static void find_values(const sharp_t *s, const play_t *play, double y, double *value)
 {
     const double *set = s->setting;
     value[0] = value[ACTUAL] = identify(set, play->prediction, y);
     value[1] = identify(set, set[LO] + set[LENGTH] * play->guide, y);
     for (int l = 0; l < LEARNERS; l++)
         value[2 + l] = identify(set, set[LO] + set[LENGTH] * play->expert[l], y);
+}
+
+/* Both at once, for a label in the range. */
+void multivalid_sharp_learn(sharp_t *s, const int64_t *active, int64_t n, const play_t *play, double y, double weight)
+{
+    double value[VALUES];
+    find_values(s, play, y, value);
+    multivalid_sharp_settle(s, active, n, play, value, clip((y - s->setting[LO]) / s->setting[LENGTH], 0.0, 1.0), weight);
 }
 
 /* Many predictions from the state as it is; `plays` come with all that is not chosen here filled in. */
@@ -384,15 +399,12 @@ void multivalid_sharp_choose_many(const sharp_t *s, const int64_t *active, const
 void multivalid_sharp_replay(sharp_t *s, const int64_t *active, const int64_t *starts, int64_t rows, const double *base, const double *label,
                              const double *weight, play_t *play, double *predictions)
 {
-    double value[VALUES];
     for (int64_t t = 0; t < rows; t++) {
         const int64_t *who = active + starts[t];
         int64_t n = starts[t + 1] - starts[t];
         multivalid_sharp_choose(s, who, n, base[t], play);
         predictions[t] = play->prediction;
-        if (weight[t] <= 0.0)
-            continue;
-        multivalid_sharp_values(s, play, label[t], value);
-        multivalid_sharp_settle(s, who, n, play, value, clip((label[t] - s->setting[LO]) / s->setting[LENGTH], 0.0, 1.0), weight[t]);
+        if (weight[t] > 0.0)
+            multivalid_sharp_learn(s, who, n, play, label[t], weight[t]);
     }
 }

@@ -25,7 +25,7 @@ BLOCK = 4096
 def predict_many(learner: OnlineMulticalibrator, data: Any, base: Any) -> Array:
     """All from the present state."""
     bits = learner.setup.members.rows(data)
-    plays = _plays(learner, bits, _numbers(data, base, "base", len(bits)))
+    plays = _plays(learner, bits, _bases(learner, data, base, len(bits)))
     learner._pending_many = [(row.tobytes(), play) for row, play in zip(bits, plays, strict=True)]
     return np.array([play.prediction for play in plays], dtype=np.float64)
 
@@ -54,13 +54,12 @@ def replay(learner: OnlineMulticalibrator, data: Any, y: Any, *, base: Any, weig
     """Each row predicted, then learned; predictions come back in the order of `data`."""
     size = _length(data)
     labels, weights = _outcomes(learner, data, y, weight, size)
-    given = _numbers(data, base, "base", size)
-    given = np.full(size, np.nan) if given is None else given
+    given = _bases(learner, data, base, size)
     # Packed: one bit per row and group, so that even a long history fits.
     packed = [np.packbits(learner.setup.members.rows(part), axis=1) for part in _parts(data, size)]
     bits = np.concatenate(packed) if packed else np.zeros((0, 1), dtype=np.uint8)
     order = np.arange(size) if time is None else np.argsort(_column(data, time, "time"), kind="stable")
-    out = np.empty(size)
+    out = np.empty(given.shape)
     for start in range(0, size, BLOCK):
         rows = order[start : start + BLOCK]
         members = np.unpackbits(bits[rows], axis=1, count=len(learner.groups)).astype(bool)
@@ -75,7 +74,7 @@ def _replay_block(learner: OnlineMulticalibrator, members: Bits, base: Array, la
     """At once where the algorithm can and nothing is to be recorded, else row by row."""
     row, active = (np.ascontiguousarray(index) for index in np.nonzero(members))  # columns of one table otherwise
     starts = np.searchsorted(row, np.arange(len(members) + 1))
-    out, done = np.empty(labels.size), 0
+    out, done = np.empty(base.shape), 0
     while done < labels.size:
         made = None
         if not learner._keeps_rounds:
@@ -84,26 +83,40 @@ def _replay_block(learner: OnlineMulticalibrator, members: Bits, base: Array, la
         if made is None:
             made = np.array([_one(learner, active[starts[done] : starts[done + 1]], base[done], labels[done], weights[done])])
         else:
-            learner._next += made.size
-        out[done : done + made.size] = made
-        done += made.size
+            learner._next += len(made)
+        out[done : done + len(made)] = made
+        done += len(made)
     return out
 
 
-def _one(learner: OnlineMulticalibrator, active: Index, base: float, label: float, weight: float) -> float:
+def _one(learner: OnlineMulticalibrator, active: Index, base: Any, label: float, weight: float) -> Any:
     used, engine = learner._draws.used, learner._engine
-    play = engine.play(active, None if np.isnan(base) else float(base), learner._draws)
+    play = engine.play(active, None if np.isnan(base).any() else engine.check_base(base), learner._draws)
     shown = engine.shown(float(label), learner._draws)
     learner._keep(used, learner._record_rounds, [play], [shown], [float(weight)])
     learner._next += 1
     engine.begin(play)
     engine.settle(play, shown, float(weight))
-    return float(play.prediction)
+    return play.prediction
 
 
 def _plays(learner: OnlineMulticalibrator, bits: Bits, given: Array | None) -> list[Any]:
-    base = np.full(len(bits), np.nan) if given is None else given
+    base = _bases(learner, None, None, len(bits)) if given is None else given
     return learner._engine.plays([np.flatnonzero(row) for row in bits], base, learner._draws) if len(bits) else []
+
+
+def _bases(learner: OnlineMulticalibrator, data: Any, base: Any, size: int) -> Array:
+    """One number per row, or one per row and level; NaN where no base is given."""
+    columns = learner._engine.columns
+    if columns == 1:
+        found = _numbers(data, base, "base", size)
+        return np.full(size, np.nan) if found is None else found
+    if base is None:
+        return np.full((size, columns), np.nan)
+    parts = list(base) if isinstance(base, (list, tuple)) else list(np.asarray(base).T)
+    if len(parts) != columns:
+        raise InputError(f"base must have one column for each of the {columns} levels, got {len(parts)}.")
+    return np.stack([np.asarray(_numbers(data, part, "base", size)) for part in parts], axis=1)
 
 
 def _outcomes(learner: OnlineMulticalibrator, data: Any, y: Any, weight: Any, size: int) -> tuple[Array, Array]:

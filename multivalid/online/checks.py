@@ -18,6 +18,16 @@ def base(value: float | None) -> float | None:
     return None if value is None else validate.real(value, "base")
 
 
+def bases(value: Any, columns: int) -> NDArray[np.float64] | None:
+    """A model's predictions of several levels, or none."""
+    if value is None:
+        return None
+    array = validate.vector(value, "base")
+    if array.size != columns:
+        raise InputError(f"base must have one number for each of the {columns} levels, got {array.size}.")
+    return array
+
+
 def label(value: float, labels: tuple[float, float]) -> float:
     """An outcome inside the label range; a boolean counts as 0 or 1."""
     y = value if type(value) is float else float(value) if isinstance(value, (bool, np.bool_)) else validate.real(value, "y")

@@ -22,8 +22,8 @@ class Play(Protocol):
         """Numbers of the groups of its row."""
 
     @property
-    def prediction(self) -> float:
-        """What was published."""
+    def prediction(self) -> Any:
+        """What was published: a number, or one per level."""
 
 
 class Engine(Protocol):
@@ -33,6 +33,8 @@ class Engine(Protocol):
     def rounds(self) -> int:
         """Outcomes learned."""
 
+    columns: int  # numbers per prediction
+
     @property
     def weight(self) -> float:
         """Σ of their weights."""
@@ -40,13 +42,16 @@ class Engine(Protocol):
     def check_label(self, y: float) -> float:
         """The outcome as a number, or the library's error."""
 
+    def check_base(self, base: Any) -> Any:
+        """A model's prediction as a number (or one per level), or none."""
+
     def check_labels(self, labels: Array) -> None:
         """The same for many."""
 
     def shown(self, y: float, draws: Draws) -> float:
         """The label that is learned and kept."""
 
-    def play(self, active: Index, base: float | None, draws: Draws) -> Any:
+    def play(self, active: Index, base: Any, draws: Draws) -> Any:
         """A prediction from the present state."""
 
     def plays(self, rows: list[Index], base: Array, draws: Draws) -> list[Any]:

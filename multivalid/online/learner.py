@@ -35,8 +35,9 @@ class OnlineMulticalibrator:
 
     Parameters
     ----------
-    property : Property or str
-        What is predicted, for instance "mean" or "quantile:0.9".
+    property : Property, Quantiles or str
+        What is predicted, for instance "mean", "quantile:0.9" or "quantiles:0.1,0.5,0.9". Several quantiles never cross; predictions and
+        bases then have one number per level.
     groups : int, list of predicates, or fitted groups
         An int k: `x` is then a row of k booleans. Predicates (``"age >= 65"``) are evaluated on dicts.
         The whole population is always group 0.
@@ -118,12 +119,12 @@ class OnlineMulticalibrator:
         self._pending_many: list[tuple[bytes, Play]] | None = None
 
     # ---- outcomes at once ------------------------------------------------------------------------------------------
-    def predict_one(self, x: Any, base: float | None = None) -> float:
+    def predict_one(self, x: Any, base: Any = None) -> Any:
         """The prediction for `x`; `learn_one` with the same `x` then learns from it. `base` is a model's own prediction."""
         bits = self.setup.members.row(x)
-        play = self._engine.play(bits.nonzero()[0], checks.base(base), self._draws)
+        play = self._engine.play(bits.nonzero()[0], self._engine.check_base(base), self._draws)
         self._pending = (bits.tobytes(), play)
-        return float(play.prediction)
+        return play.prediction
 
     def learn_one(self, x: Any, y: float, weight: float = 1.0) -> None:
         """The outcome of `x`. Without a `predict_one` for it just before, a prediction is made first."""
@@ -141,9 +142,9 @@ class OnlineMulticalibrator:
         self._engine.settle(play, shown, weight)
 
     # ---- outcomes later ----------------------------------------------------------------------------------------------
-    def ask(self, x: Any, base: float | None = None, *, key: str | int | None = None) -> Ticket:
+    def ask(self, x: Any, base: Any = None, *, key: str | int | None = None) -> Ticket:
         """A prediction with a number, and a key of your own if you like, for an outcome that comes later."""
-        active, base, key = self.setup.members.row(x).nonzero()[0], checks.base(base), checks.key(key)
+        active, base, key = self.setup.members.row(x).nonzero()[0], self._engine.check_base(base), checks.key(key)
         if key is not None and key in self._keys:
             raise InputError(f"key {key!r} already names an open ticket ({self._keys[key]}); tell or forget that first.")
         used = self._draws.used
@@ -250,7 +251,7 @@ class OnlineMulticalibrator:
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
     def _hand_out(self, play: Play, key: str | int | None) -> Ticket:
-        ticket = Ticket(self._next, float(play.prediction), key)
+        ticket = Ticket(self._next, play.prediction, key)
         self._open[self._next] = play
         if key is not None:
             self._keys[key], self._key_of[self._next] = self._next, key

@@ -10,6 +10,7 @@ from multivalid.online.engine import Engine
 from multivalid.online.members import members
 from multivalid.online.sharp.setup import SharpSetup, make_sharp_setup, sharp_setup_from_json
 from multivalid.properties.base import Property
+from multivalid.properties.quantiles import Quantiles
 from multivalid.scope.decide import require
 
 ALGORITHMS = ("sharp", "B", "A", "paper")
@@ -30,6 +31,8 @@ def make_setup(property: Any, groups: Any, *, algorithm: str = "sharp", **option
         raise InputError(f"{', '.join(foreign)}: only {where} have such a setting; leave it out, or choose that algorithm.")
     if algorithm == "sharp":
         return make_sharp_setup(prop, who, **given)
+    if not isinstance(prop, Property):
+        raise InputError(f"property {prop!r} has several levels, which only algorithm 'sharp' plays; use one learner per level.")
     return make_classic_setup(prop, who, algorithm=algorithm, **given)
 
 
@@ -44,6 +47,10 @@ def setup_from_json(data: dict[str, Any]) -> AnySetup:
 
 def engine_for(setup: AnySetup) -> Engine:
     """A fresh state for the settings."""
+    if isinstance(setup, SharpSetup) and isinstance(setup.prop, Quantiles):
+        from multivalid.online.sharp.fan import FanEngine
+
+        return FanEngine(setup)
     if isinstance(setup, SharpSetup):
         from multivalid.online.sharp.engine import SharpEngine
 
@@ -53,8 +60,8 @@ def engine_for(setup: AnySetup) -> Engine:
     return ClassicEngine(setup)
 
 
-def _property(given: Any) -> Property:
+def _property(given: Any) -> Property | Quantiles:
     found = require(given)
-    if not isinstance(found, Property):
-        raise InputError(f"property {given!r} is a pair of functionals; online, one property with one value per row is needed.")
+    if not isinstance(found, Property | Quantiles):
+        raise InputError(f"property {given!r} is not one the online learner predicts; it needs one property, or several quantiles.")
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Ticket(NamedTuple):
@@ -21,5 +21,5 @@ class Ticket(NamedTuple):
     """
 
     id: int
-    prediction: float
+    prediction: Any  # a number, or one per level
     key: str | int | None = None

@@ -28,6 +28,8 @@ Index = NDArray[np.int64]
 class ClassicEngine:
     """One of the earlier algorithms."""
 
+    columns = 1
+
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.transcript = t = Transcript(len(setup.members.names), len(setup.grid))
@@ -45,6 +47,10 @@ class ClassicEngine:
     def check_label(self, y: float) -> float:
         """An outcome in the range."""
         return checks.label(y, self.setup.labels)
+
+    def check_base(self, base: float | None) -> float | None:
+        """A number, or none."""
+        return checks.base(base)
 
     def check_labels(self, labels: Array) -> None:
         """The same for many."""

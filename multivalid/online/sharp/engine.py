@@ -17,7 +17,7 @@ from multivalid.online.sharp.bets import ACTUAL
 from multivalid.online.sharp.play import BUCKET, EXPERT, FROM, GUIDE, LEARNERS, PREDICTION, SHARE, SIZE, WIDTH, Array, Index, Play
 from multivalid.online.sharp.promise import cell_bounds, squared_bounds
 from multivalid.online.sharp.ranges import carry_over, first_range, grow, grown_range, set_range
-from multivalid.online.sharp.rounds import VALUES, NumpyRounds, rounds_on
+from multivalid.online.sharp.rounds import VALUES, rounds_on
 from multivalid.online.sharp.setup import SharpSetup
 from multivalid.online.sharp.span import kind_of, span_of
 from multivalid.online.sharp.tables import KIND, LENGTH, LO, ROUNDS, STAKE, TAU, Tables
@@ -28,6 +28,8 @@ MASS = 0.1  # a: of a cell's bets against those on the score
 class SharpEngine:
     """Plays and settles rounds; see `docs/online.md` for what is promised."""
 
+    columns = 1
+
     def __init__(self, setup: SharpSetup) -> None:
         self.setup = setup
         self.tables = t = Tables(len(setup.members.names), setup.buckets, setup.rates, setup.copies)
@@ -37,17 +39,19 @@ class SharpEngine:
         self.clipped = self.lost_rates = 0
         self.excess: Array = np.zeros_like(t.count)
         if setup.labels is not None:
-            self._span(setup.labels)
             set_range(t, self._span(setup.labels))
         else:
             t.setting[1:6] = 1.0  # something to compute with until the first label comes
         self._rounds = rounds_on(t)
-        self._plain = NumpyRounds(t)
 
     # ---- a round ---------------------------------------------------------------------------------------------------------
     def check_label(self, y: float) -> float:
         """A finite outcome; one outside the range is cut for the bets, not refused."""
         return checks.finite_label(y)
+
+    def check_base(self, base: float | None) -> float | None:
+        """A number, or none."""
+        return checks.base(base)
 
     def check_labels(self, labels: Array) -> None:
         """Labels of many rows: what is finite will do."""
@@ -60,7 +64,7 @@ class SharpEngine:
         """A prediction from the present state; `together` says how many are made from it before the first outcome."""
         numbers = np.zeros(SIZE)
         self.queue.place(numbers, together)
-        numbers[[FROM, WIDTH]] = self.tables.setting[[LO, LENGTH]]
+        numbers[FROM], numbers[WIDTH] = self.tables.setting.item(LO), self.tables.setting.item(LENGTH)
         if self.labels is None:
             numbers[[PREDICTION, SHARE]] = 0.0 if base is None else base, 1.0
         else:
@@ -90,17 +94,20 @@ class SharpEngine:
         """Its outcome will never come."""
         self._pay(self.queue.close(play.numbers, None))
 
-    def settle(self, play: Play, y: float, weight: float) -> None:
-        """The outcome of a play."""
+    def settle(self, play: Play, y: float, weight: float, published: float | None = None) -> None:
+        """The outcome of a play; `published` where that was not what its bets asked for."""
         if weight == 0.0:  # as if the row were not there
             return self.drop(play)
+        if published is None and self._settled_at_once(play, y, weight):
+            return None
         active, numbers = play.active, play.numbers.copy()
         if self.labels is None:
             self._begin_range(active, numbers, y)
         carry_over(self.tables, numbers)
         assert self.labels is not None
         cut = min(max(y, self.labels[0]), self.labels[1])
-        values = self._values(numbers, cut, y)
+        shown = numbers.item(PREDICTION) if published is None else published
+        values = self._values(numbers, cut, y, shown)
         truth = float(np.clip((self._at_best(cut) - self.tables.setting[LO]) / self.tables.setting[LENGTH], 0.0, 1.0))
         if self.queue.at_once(numbers):
             self._rounds.settle(active, numbers, values, truth, weight)
@@ -108,8 +115,11 @@ class SharpEngine:
         else:
             late.record(self.tables, active, numbers, values, truth, weight)
             self._pay(self.queue.close(numbers, (active, numbers, float(values[0]), weight)))
+        settled = Play(active, numbers)
+        if values[ACTUAL] != values[0] or shown != settled.prediction:
+            self._count_difference(settled, values, weight, shown)
         if cut != y:
-            self._outside(Play(active, numbers), values, weight, y)
+            self._outside(y)
         return None
 
     def replay(self, active: Index, starts: Index, base: Array, labels: Array, weights: Array) -> Array | None:
@@ -201,11 +211,25 @@ class SharpEngine:
         """The play that `play_to_json` described."""
         return Play.from_json(data, self.tables.groups, self.tables.buckets, self.tables.copies)
 
+    def _settled_at_once(self, play: Play, y: float, weight: float) -> bool:
+        """The usual case without Python: the label lies in the range, and the range is that of the play."""
+        active, numbers = play
+        if (
+            self.labels is None
+            or not self.labels[0] <= y <= self.labels[1]
+            or numbers.item(WIDTH) != self.tables.setting.item(LENGTH)
+        ):
+            return False
+        done = self.queue.at_once(numbers) and self._rounds.learn(active, numbers, y, weight)
+        if done:
+            self.queue.paid_alone(numbers)
+        return done
+
     # ---- inside ---------------------------------------------------------------------------------------------------------------
-    def _values(self, numbers: Array, cut: float, y: float) -> Array:
+    def _values(self, numbers: Array, cut: float, y: float, shown: float) -> Array:
         lo, length = self.tables.setting[[LO, LENGTH]]
         points = np.empty(VALUES)
-        points[0] = points[ACTUAL] = numbers[PREDICTION]
+        points[0], points[ACTUAL] = numbers[PREDICTION], shown
         points[1], points[2:ACTUAL] = lo + length * numbers[GUIDE], lo + length * numbers[EXPERT : EXPERT + LEARNERS]
         labels = np.full(VALUES, cut)
         labels[ACTUAL] = y if self.setup.labels is None else cut
@@ -247,12 +271,16 @@ class SharpEngine:
         numbers[PREDICTION] = published
         numbers[[FROM, WIDTH]] = self.tables.setting[[LO, LENGTH]]
 
-    def _outside(self, play: Play, values: Array, weight: float, y: float) -> None:
+    def _count_difference(self, play: Play, values: Array, weight: float, shown: float) -> None:
+        """V of what was published and of the label as it came, where the bets were paid for something else."""
+        for bucket, share in play.buckets:
+            self.excess[play.active, bucket] += weight * share * abs(values[ACTUAL] - values[0])
+            self.tables.level[play.active, bucket] += weight * share * (shown - play.prediction)
+
+    def _outside(self, y: float) -> None:
         self.clipped += 1
         if self.setup.labels is not None:
             return
-        for bucket, share in play.buckets:
-            self.excess[play.active, bucket] += weight * share * abs(values[ACTUAL] - values[0])
         assert self.labels is not None
         domain = self.setup.prop.label_domain
         lo, hi = grown_range(*self.labels, y)

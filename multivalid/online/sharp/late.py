@@ -39,6 +39,9 @@ class Queue:
 
     def place(self, numbers: Array, together: int) -> None:
         """Choose the copy for a prediction, and by how much its bets are divided."""
+        if together == 1 and self.batch == 1 and self.waiting[0] == 0 and len(self.waiting) == 1:  # the usual case
+            numbers[SCALE], numbers[STAMP] = 1.0, self.paid[0]
+            return
         taken = [w + len(told) for w, told in zip(self.waiting, self.told, strict=True)]
         free = [copy for copy, count in enumerate(taken) if count + together <= self.batch]
         others = sum(self.waiting) + together - 1

@@ -33,6 +33,9 @@ class Rounds(Protocol):
     def settle(self, active: Index, play: Array, values: Array, truth: float, weight: float) -> None:
         """Learn from an outcome: V at the points of the play, and the position of the label."""
 
+    def learn(self, active: Index, play: Array, label: float, weight: float) -> bool:
+        """The same for a label in the range, where V need not come from Python; whether it was done."""
+
     def replay(self, active: Index, starts: Index, base: Array, labels: Array, weights: Array, play: Array) -> Array | None:
         """Predict and learn row after row; None where that needs Python for V."""
 
@@ -56,6 +59,9 @@ class NumpyRounds:
         keep_guide(self.tables, float(play[GUIDE]))
         teach(self.tables, active, play, values, truth, weight)
 
+    def learn(self, active: Index, play: Array, label: float, weight: float) -> bool:
+        return False
+
     def replay(self, active: Index, starts: Index, base: Array, labels: Array, weights: Array, play: Array) -> Array | None:
         return None
 
@@ -72,6 +78,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "choose": (P, P, I, D, P),
     "choose_many": (P, P, P, I, P, P),
     "settle": (P, P, I, P, P, D, D),
+    "learn": (P, P, I, P, D, D),
     "replay": (P, P, P, I, P, P, P, P, P),
 }
 
@@ -84,7 +91,8 @@ class CompiledRounds:
         pointers = {name: getattr(tables, name).ctypes.data for name in NAMES}
         self._struct = _Tables(groups=tables.groups, buckets=tables.buckets, rates=tables.rates, **pointers)
         self._at = ctypes.addressof(self._struct)
-        self._choose, self._settle = functions["choose"], functions["settle"]
+        self._choose, self._settle, self._learn = functions["choose"], functions["settle"], functions["learn"]
+        self._knows_value = tables.setting[KIND] != 0
         self._choose_many, self._replay = functions["choose_many"], functions["replay"]
 
     def choose(self, active: Index, base: float, play: Array) -> None:
@@ -98,8 +106,13 @@ class CompiledRounds:
     def settle(self, active: Index, play: Array, values: Array, truth: float, weight: float) -> None:
         self._settle(self._at, active.ctypes.data, active.size, play.ctypes.data, values.ctypes.data, truth, weight)
 
+    def learn(self, active: Index, play: Array, label: float, weight: float) -> bool:
+        if self._knows_value:
+            self._learn(self._at, active.ctypes.data, active.size, play.ctypes.data, label, weight)
+        return bool(self._knows_value)
+
     def replay(self, active: Index, starts: Index, base: Array, labels: Array, weights: Array, play: Array) -> Array | None:
-        if self.tables.setting[KIND] == 0:
+        if not self._knows_value:
             return None
         given = [np.ascontiguousarray(array) for array in (active, starts, base, labels, weights)]  # C knows no strides
         out = np.empty(labels.size)

@@ -12,6 +12,7 @@ from multivalid.online.members import Members, from_json
 from multivalid.online.sharp.span import span_of
 from multivalid.properties.base import Property
 from multivalid.properties.parse import spec_of
+from multivalid.properties.quantiles import Quantiles
 
 BUCKETS = 20
 RATES, SPARE_RATES = 16, 8  # a range that is learnt may double often: V of a mean then needs slower rates
@@ -22,7 +23,7 @@ SHARES = ("split", "drawn")
 class SharpSetup:
     """Checked settings; equal setups describe interchangeable learners."""
 
-    prop: Property
+    prop: Any  # a Property, or Quantiles: one property per level
     members: Members
     labels: tuple[float, float] | None
     buckets: int
@@ -32,6 +33,11 @@ class SharpSetup:
     delta: float
 
     algorithm = "sharp"
+
+    @property
+    def properties(self) -> tuple[Property, ...]:
+        """What is predicted, one property per column."""
+        return self.prop.properties if isinstance(self.prop, Quantiles) else (self.prop,)
 
     @property
     def rates(self) -> int:
@@ -62,7 +68,7 @@ class SharpSetup:
 
 
 def make_sharp_setup(
-    prop: Property,
+    prop: Property | Quantiles,
     members: Members,
     *,
     labels: tuple[float, float] | None = None,
@@ -76,7 +82,8 @@ def make_sharp_setup(
     if labels is not None:
         labels = checks.interval(labels)
         prop.check_labels(checks.ends(labels), "labels")
-        span_of(prop, labels)
+        for one in prop.properties if isinstance(prop, Quantiles) else (prop,):
+            span_of(one, labels)
     if shares not in SHARES:
         raise InputError(f"shares must be 'split' (a row at an edge counts in both buckets) or 'drawn' (in one), got {shares!r}.")
     buckets = BUCKETS if m is None else validate.count(m, "m", 2)
@@ -84,7 +91,7 @@ def make_sharp_setup(
     return SharpSetup(prop, members, labels, buckets, shares, copies, batch, validate.fraction(delta, "delta"))
 
 
-def sharp_setup_from_json(data: dict[str, Any], prop: Property) -> SharpSetup:
+def sharp_setup_from_json(data: dict[str, Any], prop: Property | Quantiles) -> SharpSetup:
     """The setup that `to_json` described."""
     try:
         return make_sharp_setup(
