@@ -20,8 +20,9 @@ from multivalid.batch.control import Control, Progress
 from multivalid.batch.plan import make_plan
 from multivalid.batch.predictor import LevelPredictor
 from multivalid.calibration import Calibration, JointCalibration
+from multivalid.collateral import with_collateral
 from multivalid.errors import InputError
-from multivalid.fit_found import Found, fit_with_columns
+from multivalid.fit_found import Found, fit_with_columns, positions
 from multivalid.grid import Grid
 from multivalid.groups.remote import gather, lazy_frame
 from multivalid.practical import fit as practical
@@ -229,7 +230,12 @@ def multicalibrate(
             return _in_engine(target, *held_out(stays, holdout, random_state), asked)
         rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight)
         target.check_labels(rows.labels)
-        return _single(target, *split(rows, select.marked(holdout, data, "holdout"), random_state), asked)
+        marked = select.marked(holdout, data, "holdout")
+        made = _single(target, *split(rows, marked, random_state), asked)
+        held = positions(rows, marked, random_state)[1]
+        if held is not None and rows.kept is not None:  # rows of weight 0 are not there
+            held = rows.kept[held]
+        return with_collateral(made, data, (y_true, y_pred, sample_weight), held)
 
 
 class Asked(NamedTuple):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from multivalid.atoms import select
 from multivalid.calibration import Calibration
+from multivalid.collateral import with_collateral
 from multivalid.discover.bins import MOST_CODES, encode
 from multivalid.discover.features import LEAST_ROWS, checked_names, fit_features
 from multivalid.errors import InputError
@@ -82,7 +83,7 @@ def fit_with_columns(
     frame = open_frame(data)
     frame = frame if rows.kept is None else frame[rows.kept]
     names, more = checked_names(asked.features, frame.columns, {"y_pred": y_pred, "sample_weight": sample_weight}, label=y_true)
-    fitting, held = _split(rows, select.marked(holdout, data, "holdout"), seed)
+    fitting, held = positions(rows, select.marked(holdout, data, "holdout"), seed)
     part = frame if held is None else frame[fitting]
     bins = fit_features(part.select(names), names, MOST_CODES - 2, named=True)
     units = _units(asked, frame, rows)
@@ -96,10 +97,11 @@ def fit_with_columns(
         base = rows.take(held)
         member = Membership.from_masks(made.groups.masks(out.to_native(), arrays=_arrays(rows, held), n_rows=held.size), held.size)
         away = replace(base, groups=made.groups, membership=member, frame=out)
-        done = judge_found(made, made.rows, away, prop, made.predictor.found(out, away.predictions))
-        certificate, judge = done.certificate, away
+        seen = judge_found(made, made.rows, away, prop, made.predictor.found(out, away.predictions))
+        certificate, judge = seen.certificate, away
     told = "\n".join([*notes, *more, *bins.notes, certificate.note])
-    return Calibration(prop, made.groups, made.predictor, replace(certificate, note=told), made.levels, judge)
+    done = Calibration(prop, made.groups, made.predictor, replace(certificate, note=told), made.levels, judge)
+    return with_collateral(done, frame.to_native(), (y_true, y_pred, sample_weight), held)
 
 
 def _arrays(rows: Any, held: NDArray[np.intp]) -> Any:
@@ -111,7 +113,7 @@ def _arrays(rows: Any, held: NDArray[np.intp]) -> Any:
     )
 
 
-def _split(rows: Any, holdout: Any, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp] | None]:
+def positions(rows: Any, holdout: Any, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp] | None]:
     """Positions of the rows to fit and of those to judge on."""
     everyone = np.arange(len(rows))
     if holdout is None:

@@ -10,6 +10,7 @@ import typer
 import multivalid as mv
 from multivalid.cli import gates, options, tables
 from multivalid.cli.arguments import group_items, limit, option, property_named
+from multivalid.cli.discover import column_names
 from multivalid.cli.exits import usage
 from multivalid.cli.json_output import print_json
 from multivalid.cli.reading import Data, Store
@@ -20,12 +21,19 @@ from multivalid.validate import fraction, positive
 MODES = ("practical", "theorem", "paper")
 
 
+Features = Annotated[
+    str | None,
+    typer.Option("--features", help="Columns in which further groups may be found and corrected, with commas between."),
+]
+
+
 def fit(
     data: Data,
     label: options.Label,
     prediction: options.Prediction,
     model: Annotated[Path | None, typer.Option("--model", "-m", help="Write the fitted model here (JSON).")] = None,
     groups: options.Groups = None,
+    features: Features = None,
     property: options.Prop = "mean",
     weight: options.Weight = None,
     holdout: options.Holdout = None,
@@ -64,7 +72,7 @@ def fit(
         rows, held = _rows(store, holdout, share, seed)
         made = mv.multicalibrate(
             label, prediction, groups=items, data=rows, property=prop, sample_weight=weight, mode=mode, alpha=error, m=levels,
-            holdout=held, batched=batched, random_state=seed,
+            holdout=held, batched=batched, random_state=seed, features=column_names(features),
         )  # fmt: skip
         judged = rows if held is None else _held_out(rows, held)
         compared = None if held is None else _compare(made, judged, label, prediction, weight, json)

@@ -35,7 +35,7 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
         properties are for `MulticalibratedRegressor`.
     cv : int, splitter or iterable of splits, optional
         Folds, as elsewhere in scikit-learn; five stratified ones by default.
-    mode, m, alpha, lipschitz, max_updates
+    mode, m, alpha, lipschitz, max_updates, features
         As in `multivalid.multicalibrate`.
 
     Attributes

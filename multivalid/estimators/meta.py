@@ -43,6 +43,7 @@ class Multicalibrated(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         alpha: float | None = None,
         lipschitz: float | None = None,
         max_updates: int | None = None,
+        features: Any = None,
     ) -> None:
         self.estimator = estimator
         self.groups = groups
@@ -53,6 +54,7 @@ class Multicalibrated(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.alpha = alpha
         self.lipschitz = lipschitz
         self.max_updates = max_updates
+        self.features = features
 
     def _model(self) -> Any:
         """The model underneath, not fitted."""
@@ -128,12 +130,13 @@ class Multicalibrated(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, labels: Array, predictions: Array, weights: Array, property: Any, group_data: Any = None
     ) -> Calibration:
         seen = np.isfinite(predictions)  # rows that no fold tests take no part
-        rows = RowGroups(self.groups, group_data)
+        rows = RowGroups(self.groups, group_data, self.features is not None)
         if not seen.all():
             X, rows = _safe_indexing(X, np.flatnonzero(seen)), rows.take(np.flatnonzero(seen))
         made: Calibration = multicalibrate(
             labels[seen], predictions[seen], groups=rows.items(X), data=rows.frame(X), property=property, sample_weight=weights[seen],
             mode=self.mode, m=self.m, alpha=self.alpha, lipschitz=self.lipschitz, max_updates=self.max_updates,
+            features=self.features,
         )  # fmt: skip
         return made
 
@@ -154,7 +157,7 @@ class Multicalibrated(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     # ---- predicting --------------------------------------------------------------------------------------------
     def _calibrated(self, calibration: Calibration, X: Any, predictions: Array, group_data: Any = None) -> Array:
-        rows = RowGroups(self.groups, group_data)
+        rows = RowGroups(self.groups, group_data, self.features is not None)
         found: Array = calibration.predict(predictions, data=rows.frame(X), groups=rows.arrays(X))
         return found
 

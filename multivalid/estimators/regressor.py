@@ -30,7 +30,7 @@ class MulticalibratedRegressor(RegressorMixin, Multicalibrated):  # type: ignore
         What is predicted.
     cv : int, splitter or iterable of splits, optional
         Folds, as elsewhere in scikit-learn; five by default.
-    mode, m, alpha, lipschitz, max_updates
+    mode, m, alpha, lipschitz, max_updates, features
         As in `multivalid.multicalibrate`.
 
     Attributes

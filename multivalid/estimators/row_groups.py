@@ -26,8 +26,8 @@ class RowGroups:
     [array([ True, False])]
     """
 
-    def __init__(self, groups: Any, elsewhere: Any = None) -> None:
-        self.groups, self.elsewhere = groups, elsewhere
+    def __init__(self, groups: Any, elsewhere: Any = None, columns: bool = False) -> None:
+        self.groups, self.elsewhere, self.columns = groups, elsewhere, columns
         given = [] if groups is None else groups
         self.listed = given if isinstance(given, (list, tuple, Mapping)) else [given]
         values = list(self.listed.values()) if isinstance(self.listed, Mapping) else list(self.listed)
@@ -37,11 +37,11 @@ class RowGroups:
                 "give a function of X, or column names and predicates."
             )
         self.functions: list[Callable[[Any], Any]] = [value for value in values if callable(value)]
-        self.needs_frame = len(self.functions) < len(values)
+        self.needs_frame = columns or len(self.functions) < len(values)  # groups may be found in columns, too
 
     def take(self, rows: NDArray[np.intp]) -> RowGroups:
         """The same for some of the rows."""
-        return RowGroups(self.groups, None if self.elsewhere is None else _safe_indexing(self.elsewhere, rows))
+        return RowGroups(self.groups, None if self.elsewhere is None else _safe_indexing(self.elsewhere, rows), self.columns)
 
     def items(self, X: Any) -> Any:
         """What `multicalibrate` takes as groups: functions are applied to X, everything else stays."""

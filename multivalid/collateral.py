@@ -1,0 +1,82 @@
+"""Who got worse without having been named: groups found on rows held out that are further off after a fit than before it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.calibration import Calibration
+from multivalid.discover import words
+from multivalid.discover.discovery import discover
+from multivalid.discover.features import LEAST_ROWS
+from multivalid.errors import InputError
+from multivalid.groups.blocks import Holds, evaluate
+from multivalid.groups.frames import open_frame
+from multivalid.groups.kinds import kind_of_dtype
+from multivalid.groups.predicate import parse
+from multivalid.properties.base import Array
+from multivalid.sources.memory import MemorySource
+
+Made = TypeVar("Made", bound=Calibration[Any, Any])
+NO_FRAME = "No frame was given, so nobody has looked for groups that were not named and may have got worse."
+MOST = 5  # groups that the note names
+
+
+def with_collateral(made: Made, data: Any, used: tuple[Any, ...], held: NDArray[np.intp] | None) -> Made:
+    """The calibration with a note on who got worse, judged on the rows held out; `used` may name columns that are no features."""
+    rows = made._rows
+    if held is None or not isinstance(rows, MemorySource):
+        return made
+    line = NO_FRAME if data is None else _line(made, rows, data, used, held)
+    note = f"{made.certificate.note}\n{line}".strip()
+    made.certificate = replace(made.certificate, note=note)
+    return made
+
+
+def _line(made: Calibration[Any, Any], rows: MemorySource, data: Any, used: tuple[Any, ...], held: NDArray[np.intp]) -> str:
+    frame = open_frame(data)[held]
+    names = [name for name in frame.columns if name not in used and kind_of_dtype(frame.schema[name]) is not None]
+    if held.size < LEAST_ROWS or not names:
+        return f"{held.size:,} rows held out with {len(names)} further columns: too few to look for groups that got worse."
+    before, labels, weights = rows.predictions, rows.labels, rows.weights
+    after = made._predicted(before, rows.membership, frame.to_native())
+    masks = [rows.membership.mask(g) for g in range(1, rows.membership.groups)]
+    named: Any = np.stack(masks, axis=1) if masks else ()
+    try:
+        found = discover(
+            labels, after, data=frame.select(names).to_native(), property=made.property, groups=named, sample_weight=weights
+        )
+    except InputError as error:
+        return f"Groups that got worse could not be looked for: {error}"
+    worse = _worse(made, found.groups, frame, (before, after), labels, weights, found.coordinates[0].percent)
+    if not worse:
+        return f"No group in {len(names)} columns was found that had not been named and is further off than before."
+    return (
+        f"Not named, and further off than before on the rows held out: {'; '.join(worse[:MOST])}{'; …' if len(worse) > MOST else ''}. Name "
+        f"them in groups=, or pass features= for groups like them."
+    )
+
+
+def _worse(
+    made: Calibration[Any, Any],
+    texts: list[str],
+    frame: Any,
+    predictions: tuple[Array, Array],
+    labels: Array,
+    weights: Array,
+    percent: bool,
+) -> list[str]:
+    """The groups whose gap has grown, in words."""
+    out = []
+    masks = evaluate([Holds(parse(text).condition) for text in texts], frame) if texts else []
+    for text, mask in zip(texts, masks, strict=True):
+        old, new = (float(np.average(made.property.identify(p[mask], labels[mask]), weights=weights[mask])) for p in predictions)
+        if abs(new) > abs(old):
+            side = "too high" if new > 0 else "too low"
+            out.append(
+                f"{text}: predicted {side} by {words.amount(new, percent)} on average, before by {words.amount(old, percent)}"
+            )
+    return out
