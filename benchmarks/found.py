@@ -57,7 +57,8 @@ def main(seeds: int) -> None:
             false, found_any = false + int((~alike.any(axis=0)).sum()), found_any + bool(masks)
         spent = (time.process_time() - spent) / seeds
         print(
-            f"shift {shift}: {hits} of {total} slices found, {false} others, something reported in {found_any} of {seeds}, {spent:.2f} CPU s each"
+            f"shift {shift}: {hits} of {total} slices found, {false} others, something reported in {found_any} of {seeds}, "
+            f"{spent:.2f} CPU s each"
         )
 
 
