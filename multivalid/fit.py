@@ -6,8 +6,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, overload
 
-from threadpoolctl import threadpool_limits
-
 from multivalid import validate
 from multivalid.atoms import select
 from multivalid.atoms.holdout import held_out
@@ -29,6 +27,7 @@ from multivalid.practical import fit as practical
 from multivalid.practical import lazy as practical_lazy
 from multivalid.properties import Pair, Property
 from multivalid.scope import require
+from multivalid.threads import one_blas_thread
 
 MODES = ("practical", "theorem", "paper")
 OnInterrupt = Literal["raise", "return"]
@@ -210,7 +209,7 @@ def multicalibrate(
     control = Control(max_updates, _reporter(progress), on_interrupt == "return")
     asked = Asked(checked, grid, m, alpha, lipschitz, batched, control, random_state)
     # The products are small: threads would spin more than they compute.
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         if features is not None or readable or blocks is not None or time is not None:
             goal = practical.Goal(m, grid, alpha, control)
             found = Found(features, readable, blocks, time)

@@ -14,7 +14,7 @@ from multivalid.atoms.keys import Digits, place
 from multivalid.atoms.summary import PREDICTION
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
-from multivalid.groups.remote import Frame
+from multivalid.groups.remote import Frame, schema_of
 
 Members = tuple[NDArray[np.bool_], NDArray[np.intp]]
 WHOLE = (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.Boolean)
@@ -57,7 +57,7 @@ def by_columns(frame: Frame, groups: FittedGroups, grid: Grid) -> JoinKeys | Non
 
 def by_bits(frame: Frame, groups: FittedGroups, grid: Grid) -> JoinKeys:
     """The groups of each row and its level, packed into whole numbers."""
-    flags = groups.expressions(frame.collect_schema())[1:]
+    flags = groups.expressions(schema_of(frame))[1:]
     digits = Digits((2,) * len(flags) + (len(grid),))
 
     def members(seen: nw.DataFrame[Any]) -> Members:

@@ -14,7 +14,7 @@ from multivalid.atoms.keys import look_up, place
 from multivalid.atoms.summary import PREDICTION
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
-from multivalid.groups.remote import Frame, draw, fetch, join
+from multivalid.groups.remote import Frame, draw, fetch, join, schema_of
 from multivalid.properties.base import Array
 from multivalid.properties.expressions import where
 from multivalid.sources.bundling import PROBE, expected_distinct
@@ -60,7 +60,7 @@ def _seen(frame: Frame, keys: Sequence[nw.Expr]) -> nw.DataFrame[Any] | None:
 def _patch_by_patch(frame: Frame, groups: FittedGroups, grid: Grid, patches: Sequence[tuple[int, int, int]], output: str) -> Frame:
     """The level of every row as a column that patch after patch rewrites: any number of combinations, at a cost per patch."""
     columns = [name for name in frame.collect_schema().names() if name != output]
-    flags = groups.expressions(frame.collect_schema())
+    flags = groups.expressions(schema_of(frame))
     used = sorted({group for group, _, _ in patches} - {0})
     staged = frame.with_columns(
         place(nw.col(PREDICTION), grid.boundaries).alias(_LEVEL), *(flags[g].alias(f"{_FLAG}{g}") for g in used)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from multivalid import validate
 from multivalid.atoms.frames import from_columns
@@ -22,6 +21,7 @@ from multivalid.errors import InputError
 from multivalid.groups.remote import gather, lazy_frame
 from multivalid.properties.target import Target
 from multivalid.scope import require
+from multivalid.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -192,7 +192,7 @@ def discover(
     if frame is not None and len(target.coordinates) > 1:
         data, frame = gather(frame, "several coordinates are searched"), None
     given = (features, target, groups, settings)
-    with threadpool_limits(1, user_api="blas"):  # the products are small: threads would spin more than they compute
+    with one_blas_thread():  # the products are small: threads would spin more than they compute
         if frame is not None:
             return parts.discover_lazy(y_true, y_pred, frame, *given, sample_weight=sample_weight, cluster=cluster)
         return parts.discover_rows(y_true, y_pred, data, *given, sample_weight=sample_weight, cluster=cluster)

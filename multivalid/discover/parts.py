@@ -25,7 +25,7 @@ from multivalid.groups.blocks import Holds, evaluate
 from multivalid.groups.engine import condition_expression
 from multivalid.groups.family import FittedGroups, Groups
 from multivalid.groups.frames import open_frame
-from multivalid.groups.remote import Frame, fetch
+from multivalid.groups.remote import Frame, fetch, schema_of
 from multivalid.properties.base import Array
 from multivalid.properties.target import Target
 from multivalid.sources.totals import Totals
@@ -143,7 +143,7 @@ def discover_lazy(
     v = identified[0] / scale[0]
     searched = search_slices(local.select(names), bins, [v], weights / mean_weight, named, depth=settings.depth, most=settings.most)
     rest = marked.filter(~nw.col(_HELD))
-    schema = rest.collect_schema()
+    schema = schema_of(rest)
     flags = [condition_expression(one.condition, schema, one.text) for one in searched.found]
     known = family.expressions(schema)[1:] if len(family) > 1 else []
     atoms = from_engine(told[0], rest, flags, known, level_edges(predictions), scale[0], mean_weight)

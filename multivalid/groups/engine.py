@@ -7,6 +7,7 @@ done in float64, and a zero divisor is made null before dividing. Only operation
 
 from __future__ import annotations
 
+import datetime as dt
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,10 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
 }
 _CALCULATE: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_ABOVE, _BELOW = ("<", "<=", "!="), (">", ">=", "!=")  # what holds for a constant above, and below, every value
+_UNSIGNED = (nw.UInt64, nw.UInt128)
+_NANOSECONDS = (dt.datetime(1677, 9, 22, tzinfo=dt.UTC), dt.datetime(2262, 4, 11, tzinfo=dt.UTC))
+ANYTHING = "anything"  # a column in which every value is missing has no kind of its own
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,11 @@ class _Value:
     expr: nw.Expr
     present: tuple[nw.Expr, ...]
     is_float: bool = False
-    zone: str | None = None
+    dtype: nw.dtypes.DType | None = None
+
+    @property
+    def zone(self) -> str | None:
+        return getattr(self.dtype, "time_zone", None)
 
     def as_float(self) -> nw.Expr:
         # Dividing, because Arrow refuses to cast whole numbers beyond 2**53; the quotient is float64 on every engine.
@@ -103,6 +112,8 @@ class _Compiler:
 
     def _flag(self, column: Column) -> nw.Expr:
         value = self._value(column)
+        if value.kind == ANYTHING:
+            return value.present[0]
         if value.kind != BOOLEAN:
             raise self._error(f"{value.label} is not boolean", "compare it with something, as in: age >= 18")
         return _all((*value.present, value.expr))
@@ -111,40 +122,46 @@ class _Compiler:
         first = self._value(left)
         self._check_order(op, first)
         if isinstance(right, Literal):
-            return _all((*first.present, COMPARE[op](*self._constant(first, right.value))))
+            return _all((*first.present, self._against(op, first, right.value)))
         return self._compare_columns(op, first, self._value(right))
 
     def _compare_columns(self, op: str, first: _Value, second: _Value) -> nw.Expr:
+        if ANYTHING in (first.kind, second.kind):
+            return _all((*first.present, *second.present))  # one of them holds nothing, so no row is left
         if first.kind != second.kind or (first.zone is None) != (second.zone is None):
             raise self._error(f"{first.label} cannot be compared with {second.label}", "compare values of one type")
         pair = first.expr, second.expr
         if first.is_float or second.is_float:
             pair = first.as_float(), second.as_float()
+        elif (first.dtype in _UNSIGNED) != (second.dtype in _UNSIGNED):
+            return _all((*first.present, *second.present, _compare_signs(op, first, second)))
         return _all((*first.present, *second.present, COMPARE[op](*pair)))
 
     def _member(self, value: _Value, choices: Sequence[Scalar], negated: bool) -> nw.Expr:
-        pairs = [self._constant(value, choice) for choice in choices]
-        if value.kind in (NUMBER, TEXT):
-            whole = all(isinstance(constant, int) for _, constant in pairs)
-            expr = value.as_float() if value.kind == NUMBER and not whole else value.expr
-            found = expr.is_in([constant if whole or value.kind == TEXT else float(constant) for _, constant in pairs])
+        kind = _kind_of_constant(choices[0])
+        if kind == NUMBER == value.kind:
+            found = _number_member(value, [choice for choice in choices if not isinstance(choice, str)])
+        elif kind == TEXT == value.kind:
+            found = value.expr.is_in(list(choices))
         else:
-            found = balanced([expr == constant for expr, constant in pairs], operator.or_)
+            found = balanced([self._against("==", value, choice) for choice in choices], operator.or_)
         return _all((*value.present, ~found if negated else found))
 
-    def _constant(self, value: _Value, constant: Scalar) -> tuple[nw.Expr, Any]:
-        """The term and the constant it is compared with, made comparable."""
-        kind = BOOLEAN if isinstance(constant, bool) else TEXT if isinstance(constant, str) else NUMBER
+    def _against(self, op: str, value: _Value, constant: Scalar) -> nw.Expr:
+        """The term compared with a constant, where it is there."""
+        kind = _kind_of_constant(constant)
+        if value.kind == ANYTHING:
+            return value.present[0]
         if kind == NUMBER == value.kind:
-            if isinstance(constant, int) and not value.is_float:
-                return value.expr, constant
-            return value.as_float(), float(constant)
+            assert not isinstance(constant, str)
+            return _compare_number(op, value, constant)
         if kind == value.kind:
-            return value.expr, constant
+            answer: nw.Expr = COMPARE[op](value.expr, constant)
+            return answer
         if isinstance(constant, str) and value.kind in (DATE, DATETIME):
             when = moment(constant, value.kind, self._zone(value))
             if when is not None:
-                return value.expr, when
+                return _compare_moment(op, value, when)
         raise self._error(f"{value.label} cannot be compared with {constant!r}", "compare it with a constant of its own type")
 
     def _zone(self, value: _Value) -> ZoneInfo | None:
@@ -169,6 +186,8 @@ class _Compiler:
         match term:
             case Column():
                 value = self._value(term)
+                if value.kind == ANYTHING:
+                    return value.expr.cast(nw.Float64)
                 if value.kind != NUMBER:
                     raise self._error(f"{value.label} cannot be calculated with", "use + - * / on numbers")
                 return value.as_float()
@@ -192,7 +211,7 @@ class _Compiler:
         if name not in self._schema:
             raise unknown_column(name, self._schema)
         dtype = self._schema[name]
-        kind = kind_of_dtype(dtype)
+        kind = ANYTHING if dtype == nw.Unknown else kind_of_dtype(dtype)
         label = f"column {name!r} of type {dtype}"
         if kind is None:
             raise self._error(f"{label} cannot be used", "convert it to numbers, strings, booleans or dates first")
@@ -202,7 +221,7 @@ class _Compiler:
             return _number_column(label, column, dtype, present)
         # Dictionary-encoded text compares by code on some engines: compare what is written.
         expr = column.cast(nw.String) if kind == TEXT and dtype != nw.String else column
-        return _Value(label, kind, expr, present, zone=getattr(dtype, "time_zone", None))
+        return _Value(label, kind, expr, present, dtype=dtype)
 
     def _error(self, problem: str, hint: str) -> PredicateError:
         return PredicateError(f"predicate {self._text!r}: {problem}. Hint: {hint}.")
@@ -214,9 +233,65 @@ def _number_column(label: str, column: nw.Expr, dtype: nw.dtypes.DType, present:
     if dtype.is_integer():
         # Narrow integers would overflow, or refuse the constant, on some engines.
         wide = dtype in (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128)
-        return _Value(label, NUMBER, column if wide else column.cast(nw.Int64), present)
+        return _Value(label, NUMBER, column if wide else column.cast(nw.Int64), present, dtype=dtype if wide else nw.Int64())
     expr = column if dtype == nw.Float64 else column.cast(nw.Float64)
     return _Value(label, NUMBER, expr, present, is_float=True)
+
+
+def _kind_of_constant(constant: Scalar) -> str:
+    return BOOLEAN if isinstance(constant, bool) else TEXT if isinstance(constant, str) else NUMBER
+
+
+def _compare_number(op: str, value: _Value, constant: float) -> nw.Expr:
+    """Whole numbers are compared exactly, everything else in float64."""
+    answer: nw.Expr
+    if value.is_float or not isinstance(constant, int):
+        answer = COMPARE[op](value.as_float(), float(constant))
+    elif value.dtype not in _UNSIGNED:
+        answer = COMPARE[op](value.expr, constant)
+    elif constant < 0:  # which no engine can compare with values beyond 2**63
+        return _always(value, op in _BELOW)
+    else:
+        answer = COMPARE[op](value.expr, nw.lit(constant, dtype=value.dtype))
+    return answer
+
+
+def _number_member(value: _Value, choices: Sequence[float]) -> nw.Expr:
+    if value.is_float or not all(isinstance(choice, int) for choice in choices):
+        # Adding zero turns -0.0 into 0.0: hash tables of some engines tell them apart.
+        return (value.as_float() + 0.0).is_in([float(choice) + 0.0 for choice in choices])
+    possible = [choice for choice in choices if choice >= 0] if value.dtype in _UNSIGNED else list(choices)
+    return value.expr.is_in(possible) if possible else _always(value, False)
+
+
+def _compare_signs(op: str, first: _Value, second: _Value) -> nw.Expr:
+    """Whole numbers with a sign and others that go beyond 2**63."""
+    signed, unsigned = (second, first) if first.dtype in _UNSIGNED else (first, second)
+    negative = signed.expr < 0
+    raised = nw.when(negative).then(nw.lit(0)).otherwise(signed.expr).cast(nw.UInt64)
+    pair = (raised, unsigned.expr) if signed is first else (unsigned.expr, raised)
+    where_negative = op in (_ABOVE if signed is first else _BELOW)
+    compared: nw.Expr = ~negative & COMPARE[op](*pair)
+    return compared | negative if where_negative else compared
+
+
+def _compare_moment(op: str, value: _Value, when: dt.date) -> nw.Expr:
+    """A date or a time, with constants that a column of nanoseconds cannot hold."""
+    answer: nw.Expr
+    if isinstance(when, dt.datetime) and isinstance(value.dtype, nw.Datetime) and value.dtype.time_unit == "ns":
+        instant = when if when.tzinfo is not None else when.replace(tzinfo=dt.UTC)
+        if not _NANOSECONDS[0] < instant < _NANOSECONDS[1]:
+            return _always(value, op in (_ABOVE if instant > _NANOSECONDS[0] else _BELOW))
+        answer = COMPARE[op](value.expr, nw.lit(when, dtype=value.dtype))
+    else:
+        answer = COMPARE[op](value.expr, when)
+    return answer
+
+
+def _always(value: _Value, answer: bool) -> nw.Expr:
+    """True or false wherever the value is there."""
+    there = value.present[0]
+    return there if answer else ~there
 
 
 def _all(parts: Sequence[nw.Expr]) -> nw.Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable
 from typing import Any
 
@@ -65,11 +66,25 @@ def _tidied(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
         return frame
     changed = {}
     for name, dtype in frame.schema.items():
-        if dtype == nw.Object:
-            changed[name] = native[name].convert_dtypes()
+        if dtype == nw.Object or (dtype == nw.String and native[name].dtype == object and native[name].isna().all()):
+            changed[name] = _typed(native[name])
         elif dtype == nw.Categorical and not all(isinstance(value, str) for value in native[name].cat.categories):
             changed[name] = _text_categories(native[name], name)
     return nw.from_native(native.assign(**changed), eager_only=True) if changed else frame
+
+
+def _typed(series: Any) -> Any:
+    """An object column as what it holds: booleans, texts and numbers with None among them, decimals, dates, or nothing at all."""
+    import pandas as pd
+
+    found = pd.api.types.infer_dtype(series, skipna=True)
+    if found == "decimal":
+        return series.astype("float64")
+    if found in ("date", "empty") and importlib.util.find_spec("pyarrow") is not None:
+        import pyarrow as pa
+
+        return series.astype(pd.ArrowDtype(pa.date32() if found == "date" else pa.null()))
+    return series.convert_dtypes()
 
 
 def _text_categories(series: Any, name: str) -> Any:

@@ -66,7 +66,7 @@ def _plain_slowly(value: Any) -> Any:
     if type(value).__name__ in ("NAType", "NaTType"):  # pandas, by name: this layer does not import it
         return None
     if isinstance(value, np.datetime64):
-        return None if np.isnat(value) else value.astype("datetime64[us]").item()
+        return None if np.isnat(value) else _moment_of(value)
     if isinstance(value, np.generic):
         return plain(value.item())
     if isinstance(value, Decimal):
@@ -74,6 +74,19 @@ def _plain_slowly(value: Any) -> Any:
     if isinstance(value, str):
         return str(value)
     return value
+
+
+def _moment_of(value: np.datetime64) -> dt.datetime:
+    """A time with its nanoseconds, which Python's own times do not have; pandas' have."""
+    micro = value.astype("datetime64[us]")
+    if micro != value:
+        try:
+            import pandas as pd
+        except ImportError:
+            return dt.datetime.fromisoformat(str(micro))
+        stamp: dt.datetime = pd.Timestamp(value)
+        return stamp
+    return dt.datetime.fromisoformat(str(micro))
 
 
 def moment(text: str, kind: str, zone: dt.tzinfo | None) -> dt.date | None:

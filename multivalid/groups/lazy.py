@@ -22,7 +22,7 @@ from multivalid.groups.items import MOST_GROUPS, Bins, Cross, Flags
 from multivalid.groups.kinds import NUMBER, kind_of_dtype, unknown_column
 from multivalid.groups.nodes import render
 from multivalid.groups.predicate import parse
-from multivalid.groups.remote import Frame, draw, fetch
+from multivalid.groups.remote import Frame, draw, fetch, schema_of
 from multivalid.groups.selection import EVERYONE, _blocks, _kept
 
 SAMPLE = 500_000  # with at most this many rows bin edges are exact; beyond it only where a sample shows few values
@@ -45,8 +45,8 @@ class LazyFitter(Fitter):
     rows: int = 0
 
     def __post_init__(self) -> None:
-        self.schema = self.data.collect_schema()
-        self.columns = list(self.schema.names())
+        self.schema = schema_of(self.data)
+        self.columns = list(self.schema)
         self._seen_columns: dict[str, nw.DataFrame[Any]] = {}
         self._sampled: dict[str, int] = {}
 
@@ -139,7 +139,7 @@ def fit_lazy(groups: Groups, frame: Frame, rows: int, survey: Callable[[FittedGr
 def where(text: str, frame: Frame) -> nw.Expr:
     """A predicate, or the name of a boolean column, as an expression on a frame."""
     condition = parse(text).condition
-    return condition_expression(condition, frame.collect_schema(), render(condition))
+    return condition_expression(condition, schema_of(frame), render(condition))
 
 
 def _reasons(found: Survey, names: Sequence[str], min_size: int) -> Iterator[str | None]:

@@ -32,6 +32,19 @@ def lazy_frame(data: Any) -> Frame | None:
     return opened if isinstance(opened, nw.LazyFrame) else None
 
 
+def schema_of(frame: Frame) -> dict[str, nw.dtypes.DType]:
+    """The columns and their types, with which conditions are compiled.
+
+    DuckDB keeps an instant without a zone and shows it in that of the machine, so that a constant such as '2024-01-31' would mean
+    another instant on another machine: it is read in UTC.
+    """
+    schema = dict(frame.collect_schema())
+    if frame.implementation.is_duckdb():
+        zoned = {name: kind for name, kind in schema.items() if isinstance(kind, nw.Datetime) and kind.time_zone is not None}
+        schema |= {name: nw.Datetime(kind.time_unit, "UTC") for name, kind in zoned.items()}
+    return schema
+
+
 def fetch(frame: Frame) -> nw.DataFrame[Any]:
     """Run a query; polars does so in a stream, so that rows need not fit into memory."""
     if frame.implementation.is_polars():

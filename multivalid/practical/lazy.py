@@ -20,7 +20,7 @@ from multivalid.batch.lazy import judge
 from multivalid.errors import InputError
 from multivalid.groups.engine import balanced
 from multivalid.groups.family import FittedGroups
-from multivalid.groups.remote import Frame
+from multivalid.groups.remote import Frame, schema_of
 from multivalid.practical import fit as practical
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.properties import Property
@@ -79,7 +79,7 @@ def predicting_link(frame: Frame, groups: FittedGroups, predictor: LinkPredictor
         frame = predictor.forest.on_frame(frame.with_columns(nw.lit(0.0, dtype=nw.Float64).alias(FOUND)), FOUND)
         found = nw.col(FOUND)
     by = Expressions(frame)
-    made = predictor.predicted(by, nw.col(PREDICTION), ExpressionMembers(groups.expressions(frame.collect_schema())), found)
+    made = predictor.predicted(by, nw.col(PREDICTION), ExpressionMembers(groups.expressions(schema_of(frame))), found)
     return by.frame.select(*names, made.alias(output))
 
 

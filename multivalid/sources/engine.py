@@ -22,7 +22,7 @@ from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership, unpack
-from multivalid.groups.remote import Frame, draw, fetch
+from multivalid.groups.remote import Frame, draw, fetch, schema_of
 from multivalid.levels import Cut, Histogram, LevelPolicy
 from multivalid.properties import Property
 from multivalid.properties.base import Array
@@ -82,7 +82,7 @@ class EngineSource:
     @property
     def flags(self) -> list[nw.Expr]:
         """One boolean expression per group but everyone."""
-        return self.groups.expressions(self.frame.collect_schema())[1:]
+        return self.groups.expressions(schema_of(self.frame))[1:]
 
     def fingerprint(self) -> None:
         """None: single rows are never seen."""

@@ -12,7 +12,7 @@ from multivalid.atoms.summary import LABEL, checked
 from multivalid.errors import InputError
 from multivalid.groups.family import FittedGroups, Groups
 from multivalid.groups.lazy import Survey, fit_lazy
-from multivalid.groups.remote import Frame, fetch
+from multivalid.groups.remote import Frame, fetch, schema_of
 from multivalid.properties import Property
 from multivalid.properties.ops import expressions
 from multivalid.sources.engine import EngineSource
@@ -44,7 +44,7 @@ def open_engine(
 
 def _survey(frame: Frame, groups: FittedGroups) -> Survey:
     """Sizes of the groups, and which of them hold the same rows: groups of equal size are compared row by row, by the engine."""
-    flags = groups.expressions(frame.collect_schema())
+    flags = groups.expressions(schema_of(frame))
     one = [nw.lit(1.0, dtype=nw.Float64)]
     sizes = tabulate_sets(frame, groups, nw.lit(0, dtype=nw.Int64), 1, one)[0, :, 0].astype(np.int64).tolist()
     block = np.repeat(np.arange(len(groups.kept) + 1), [1, *(len(one.codes) for one in groups.kept)])
