@@ -65,7 +65,8 @@ def replay(learner: OnlineMulticalibrator, data: Any, y: Any, *, base: Any, weig
         members = np.unpackbits(bits[rows], axis=1, count=len(learner.groups)).astype(bool)
         out[rows] = _replay_block(learner, members, given[rows], labels[rows], weights[rows])
         if progress:
-            _show(start + rows.size, size, learner.error())
+            engine = learner._engine  # a durable learner answers nobody while a call is under way
+            _show(start + rows.size, size, float(engine.squared().max() / max(engine.weight, 1e-300)))
     return out
 
 

@@ -54,6 +54,17 @@ class Settled:
             self._reload()
 
 
+def in_one_piece(*names: str) -> Callable[[type[Any]], type[Any]]:
+    """A class decorator: the methods named either happen, in file and memory, or do not."""
+
+    def wrap(kind: type[Any]) -> type[Any]:
+        for name in names:
+            setattr(kind, name, _change(getattr(kind, name)))
+        return kind
+
+    return wrap
+
+
 def settled_first(*names: str) -> Callable[[type[Any]], type[Any]]:
     """A class decorator: the methods and properties named are only answered from settled memory."""
 
@@ -63,6 +74,14 @@ def settled_first(*names: str) -> Callable[[type[Any]], type[Any]]:
         return kind
 
     return wrap
+
+
+def _change(member: Any) -> Any:
+    @functools.wraps(member)
+    def change(self: Any, *arguments: Any, **options: Any) -> Any:
+        return self._safely(member, self, *arguments, **options)
+
+    return change
 
 
 def _read(member: Any) -> Any:

@@ -9,14 +9,26 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from multivalid.errors import InputError, ModelFileError, MultivalidError
-from multivalid.online.durable import StorageError, _backup
 from multivalid.online.file_lock import FileLock, Locked
+
+
+class StorageError(MultivalidError, OSError):
+    """The file behind a durable learner or monitor cannot be used: locked by another writer, full disk, damaged, closed.
+
+    Examples
+    --------
+    >>> from multivalid.online import copy_state
+    >>> copy_state("no such file", "copy.db")
+    Traceback (most recent call last):
+    multivalid.online.state_file.StorageError: no such file does not exist.
+    """
 
 
 class StateFile:
@@ -116,7 +128,7 @@ class StateFile:
 
     def copy(self, target: str | Path) -> None:
         """A consistent copy as it is now."""
-        _backup(self.connection(), Path(target))
+        backup(self.connection(), Path(target))
 
     def close(self) -> None:
         """Let the next writer in."""
@@ -125,6 +137,47 @@ class StateFile:
             self.db.close()
             self.db = None
         self._lock.release()
+
+
+def copy_state(source: str | Path, target: str | Path) -> None:
+    """A consistent copy of the file of a durable learner or monitor, also while another process writes to it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from multivalid.online import OnlineMulticalibrator
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> with OnlineMulticalibrator.open(folder / "a.db", "mean", groups=1) as learner:
+    ...     learner.learn_one([True], 1.0)
+    ...     copy_state(folder / "a.db", folder / "b.db")
+    >>> with OnlineMulticalibrator.open(folder / "b.db") as copied:
+    ...     copied.rounds
+    1
+    """
+    source = Path(source)
+    if not source.exists():
+        raise StorageError(f"{source} does not exist.")
+    try:
+        db = sqlite3.connect(f"{source.resolve().as_uri()}?mode=ro", uri=True)
+    except sqlite3.Error as error:
+        raise StorageError(f"{source} cannot be opened: {error}.") from error
+    with contextlib.closing(db):
+        backup(db, Path(target))
+
+
+def backup(db: sqlite3.Connection, target: Path) -> None:
+    """Copy an open database under a temporary name, then rename."""
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with contextlib.closing(sqlite3.connect(temporary)) as other:
+            db.backup(other)
+            # One file without side files: the copy must be whole when it gets its name.
+            other.execute("PRAGMA journal_mode = DELETE")
+        temporary.replace(target)
+    except (sqlite3.Error, OSError) as error:
+        raise StorageError(f"the copy to {target} failed: {error}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _locked(path: Path) -> FileLock:
