@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from multivalid.groups.membership import Membership
 from multivalid.joint.predictor import grids_from_json
 from multivalid.joint.rank_scale import RankScale
 from multivalid.joint.reduction import Form
+from multivalid.practical.evaluate import Arrays, DenseMembers, Evaluator, Members, Nobody, WithLevels, pieces
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.practical.shifts import Shift
 from multivalid.properties.base import Array
@@ -41,22 +43,37 @@ class PairPass:
     first_edges: Array
     second_edges: Array
 
-    def predict(self, predictions: Array, membership: Membership, form: Form) -> Array:
-        """Calibrated predictions of both coordinates."""
-        first = self.predict_first(predictions, membership)
-        population = Membership(membership.bits[:1], membership.rows)
-        start = self.rough.predict(form.forward(predictions[:, 1]), with_levels(population, first, self.second_edges))
-        second = self.second.predict(start, with_levels(membership, first, self.second_edges))
-        return np.stack([first, form.backward(second, first)], axis=1)
+    def predicted(self, by: Evaluator, predictions: Sequence[Any], members: Members, form: Form) -> list[Any]:
+        """Calibrated predictions of both coordinates, for rows of any kind."""
+        first = by.keep("first", self.predicted_first(by, predictions, members))
+        level = self._level(by, "below", first, self.second_edges)
+        start = by.keep("second", self.rough.predicted(by, form.forward(predictions[1]), self._beside(by, self.rough, None, level)))
+        second = self.second.predicted(by, start, self._beside(by, self.second, members, level))
+        return [first, by.keep("second", form.backward(second, first, by.ops))]
 
-    def predict_first(self, predictions: Array, membership: Membership) -> Array:
+    def predict(self, predictions: Array, membership: Membership, form: Form) -> Array:
+        """The same for rows in memory."""
+        return in_memory(lambda by, columns, members: self.predicted(by, columns, members, form), predictions, membership)
+
+    def predicted_first(self, by: Evaluator, predictions: Sequence[Any], members: Members) -> Any:
         """Calibrated predictions of the first coordinate; an input that was kept stays as it was, to the last digit."""
         if self.first.model is None:
-            return predictions[:, 0]
-        extended = with_levels(membership, predictions[:, 1], self.first_edges)
+            return predictions[0]
+        level = self._level(by, "beside", predictions[1], self.first_edges)
+        extended = self._beside(by, self.first, members, level)
         if self.scale is None:
-            return self.first.predict(predictions[:, 0], extended)
-        return self.scale.inverse(self.first.predict(self.scale.forward(predictions[:, 0]), extended))
+            return self.first.predicted(by, predictions[0], extended)
+        return self.scale.back(by, self.first.predicted(by, self.scale.onto(by, predictions[0]), extended))
+
+    def _level(self, by: Evaluator, name: str, value: Any, edges: Array) -> Any:
+        return by.keep(name, by.place(value, edges.tolist())) if edges.size else None
+
+    def _beside(self, by: Evaluator, part: LinkPredictor, members: Members | None, level: Any) -> Members:
+        """The groups, and the levels of the other coordinate where there are any."""
+        if level is None or part.model is None:
+            return Nobody() if members is None else members
+        edges = self.first_edges if part is self.first else self.second_edges
+        return WithLevels(by, members, part.model.shifts.size - edges.size - 1, level)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -99,13 +116,16 @@ class PairLinkPredictor:
         parts = [(k, part) for one in self.passes for k, part in ((0, one.first), (1, one.rough), (1, one.second))]
         return [(k, shift) for k, part in parts for shift in part.patches]
 
-    def predict(self, predictions: Array, membership: Membership) -> Array:
-        """Calibrated predictions of both coordinates."""
-        out = np.array(predictions)
-        with np.errstate(over="ignore"):  # a link of an absurd prediction may be infinite; it is clipped
-            for one in self.passes:
-                out = one.predict(out, membership, self.form)
+    def predicted(self, by: Evaluator, predictions: Sequence[Any], members: Members) -> list[Any]:
+        """Calibrated predictions of both coordinates, for rows of any kind."""
+        out = list(predictions)
+        for one in self.passes:
+            out = one.predicted(by, out, members, self.form)
         return out
+
+    def predict(self, predictions: Array, membership: Membership) -> Array:
+        """Calibrated predictions of both coordinates, for rows in memory."""
+        return in_memory(self.predicted, predictions, membership)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -125,6 +145,16 @@ class PairLinkPredictor:
         form = Form(read.flag(data["square"], "square"), read.flag(data["ordered"], "ordered"))
         passes = [PairPass.from_json(one, groups) for one in read.items(data["passes"], "passes")]
         return cls(grids_from_json(data["grids"]), form, passes)
+
+
+def in_memory(formula: Callable[[Evaluator, list[Any], Members], list[Any]], predictions: Array, membership: Membership) -> Array:
+    """A formula of both columns on rows in memory, some at a time."""
+    out = np.array(predictions)
+    with np.errstate(over="ignore"):  # a link of an absurd prediction may be infinite; it is clipped
+        for rows in pieces(len(out)):
+            members = DenseMembers(membership, rows.start, rows.stop)
+            out[rows] = np.stack(formula(Arrays(), list(predictions[rows].T), members), axis=1)
+    return out
 
 
 def with_levels(membership: Membership, values: Array, edges: Array) -> Membership:

@@ -8,12 +8,14 @@ inside of, which stands for the tied value.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from multivalid import json_checks as read
 from multivalid.errors import ModelFileError
+from multivalid.practical.evaluate import Arrays, Evaluator
 from multivalid.properties.base import Array
 
 MOST_KNOTS = 2000
@@ -52,16 +54,46 @@ class RankScale:
             values, below, upto = values[ends], below[ends], upto[ends]
         return cls(values, below, upto)
 
+    def onto(self, by: Evaluator, value: Any) -> Any:
+        """Share of the labels at or below each value, for rows of any kind."""
+        origins, starts, slopes = self._forward
+        at = by.keep("rank", by.place(value, self._plain_values, inclusive=True))
+        share = by.look_up(at, starts) + (value - by.look_up(at, origins)) * by.look_up(at, slopes)
+        return by.keep("share", by.ops.maximum(by.ops.minimum(share, 1 - EDGE), EDGE))
+
+    def back(self, by: Evaluator, share: Any) -> Any:
+        """Values at these shares, the lower one where a share is that of a whole tie (up to rounding)."""
+        knots, origins, starts, slopes = self._inverse
+        lower = by.keep("share", share - ROUNDING)
+        at = by.keep("rank", by.place(lower, knots, inclusive=True))
+        return by.keep("value", by.look_up(at, slopes) * (lower - by.look_up(at, origins)) + by.look_up(at, starts))
+
     def forward(self, values: Array) -> Array:
         """Share of the labels at or below each value."""
-        at = np.searchsorted(self.values, values, side="right") - 1
-        lo, hi = np.clip(at, 0, None), np.minimum(at + 1, self.values.size - 1)
-        room = self.values[hi] - self.values[lo]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            part = np.where(room > 0, (values - self.values[lo]) / room, 0.0)
-        between = self.upto[lo] + part * (self.below[hi] - self.upto[lo])
-        inside = np.where(hi > lo, between, self.upto[lo])
-        return np.clip(np.where(at < 0, 0.0, inside), EDGE, 1 - EDGE)
+        return np.asarray(self.onto(Arrays(), values))
+
+    def inverse(self, shares: Array) -> Array:
+        """Values at these shares."""
+        return np.asarray(self.back(Arrays(), shares))
+
+    @cached_property
+    def _plain_values(self) -> list[float]:
+        return list(map(float, self.values))
+
+    @cached_property
+    def _forward(self) -> tuple[list[float], list[float], list[float]]:
+        """Origin, share there and slope of each piece: below all values, from one value to the next, from the last on."""
+        rise = (self.below[1:] - self.upto[:-1]) / np.diff(self.values)
+        return [0.0, *self._plain_values], [0.0, *map(float, self.upto)], [0.0, *map(float, rise), 0.0]
+
+    @cached_property
+    def _inverse(self) -> tuple[list[float], list[float], list[float], list[float]]:
+        """Knots of the share, and origin, value there and slope of each piece between them."""
+        knots, values = np.stack([self.below, self.upto], axis=1).reshape(-1), np.repeat(self.values, 2)
+        room = np.diff(knots)
+        rise = np.divide(np.diff(values), room, out=np.zeros_like(room), where=room > 0)
+        first = [float(knots[0]), *map(float, knots)]
+        return list(map(float, knots)), first, [float(values[0]), *map(float, values)], [0.0, *map(float, rise), 0.0]
 
     def spread(self, labels: Array, random: np.random.Generator) -> Array:
         """Labels on this scale, ties spread evenly over their interval."""
@@ -69,11 +101,6 @@ class RankScale:
         tied = self.values[at] == labels
         even = self.below[at] + random.random(labels.size) * (self.upto[at] - self.below[at])
         return np.where(tied, even, self.forward(labels))
-
-    def inverse(self, shares: Array) -> Array:
-        """Values at these shares, the lower one where a share is that of a whole tie (up to rounding)."""
-        knots = np.stack([self.below, self.upto], axis=1).reshape(-1)
-        return np.asarray(np.interp(shares - ROUNDING, knots, np.repeat(self.values, 2)))
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

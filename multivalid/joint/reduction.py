@@ -7,6 +7,7 @@ quantiles, a quantile of y − f⁰.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +16,7 @@ from multivalid.errors import InputError
 from multivalid.properties import MeanStd, MeanVariance, Pair, Property, Quantile, QuantileCVaR, QuantileIQR
 from multivalid.properties.base import Array, broadcast
 from multivalid.properties.mean import Mean
+from multivalid.properties.ops import NUMPY, Ops
 
 
 @dataclass(frozen=True)
@@ -51,15 +53,15 @@ class Form:
     square: bool = False
     ordered: bool = False
 
-    def forward(self, second: Array) -> Array:
+    def forward(self, second: Any) -> Any:
         """Second predictions in the units of the pseudo-label."""
-        return second**2 if self.square else second
+        return second * second if self.square else second
 
-    def backward(self, values: Array, first: Array) -> Array:
+    def backward(self, values: Any, first: Any, ops: Ops = NUMPY) -> Any:
         """Second predictions from values in the units of the pseudo-label."""
         if self.square:
-            return np.sqrt(np.maximum(values, 0.0))
-        return np.maximum(values, first) if self.ordered else values
+            return ops.power(ops.maximum(values, 0.0), 0.5)
+        return ops.maximum(values, first) if self.ordered else values
 
 
 @dataclass(frozen=True)

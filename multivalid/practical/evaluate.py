@@ -67,7 +67,10 @@ class PlainNumbers:
     maximum = staticmethod(lambda left, right: left if left > right else right)
     minimum = staticmethod(lambda left, right: left if left < right else right)
     absolute = staticmethod(abs)
-    power = NUMPY.power
+
+    @staticmethod
+    def power(value: float, exponent: float) -> float:
+        return float(NUMPY.power(value, exponent))
 
     @staticmethod
     def where(condition: bool, yes: float, no: float) -> float:
@@ -99,7 +102,7 @@ class OneRow:
         return bisect_right(edges, value) if inclusive else bisect_left(edges, value)
 
     def look_up(self, place: Any, values: Sequence[float]) -> Any:
-        return values[place]
+        return values[int(place)]
 
     def keep(self, name: str, value: Any) -> Any:
         return value
@@ -119,6 +122,33 @@ class RowMembers:
 
     def holds(self, group: int) -> bool:
         return group == 0 or group in self._groups
+
+
+class WithLevels:
+    """Groups and, after them, one group for each level that edges cut a value into (the other coordinate of a pair)."""
+
+    def __init__(self, by: Evaluator, groups: Members | None, count: int, level: Any) -> None:
+        self._by, self._groups, self._count, self._level = by, groups, count, level
+
+    def total(self, values: Sequence[float]) -> Any:
+        here = self._by.look_up(self._level, values[self._count :])
+        return here if self._groups is None else self._groups.total(values[: self._count]) + here
+
+    def holds(self, group: int) -> Any:
+        level = group - 1 - self._count
+        if level >= 0:
+            return (self._level >= level) & (self._level <= level)
+        return self._level >= 0 if self._groups is None else self._groups.holds(group)
+
+
+class Nobody:
+    """Rows in no group but everyone's."""
+
+    def total(self, values: Sequence[float]) -> Any:
+        return 0.0
+
+    def holds(self, group: int) -> Any:
+        return group == 0
 
 
 class DenseMembers:
