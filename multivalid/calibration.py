@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multivalid import validate
 from multivalid.atoms import frames, select
 from multivalid.atoms.handing_back import as_lazy
 from multivalid.atoms.summary import PREDICTION, complete_predictions
@@ -128,17 +130,92 @@ class Calibration(Generic[T, C]):
             native = frames.with_column(frames.eager(native), name, column)
         return native
 
+    def predict_one(self, prediction: Any, x: Mapping[str, Any] | Sequence[bool]) -> Any:
+        """The calibrated prediction of one row, without a frame: what `predict` gives, to the last bit.
+
+        Parameters
+        ----------
+        prediction : float, or a sequence with one for each column of the predictions
+            The model's own prediction.
+        x : mapping
+            The columns that the groups use, by name; None or NaN is a missing value, other entries are ignored. For groups that were
+            fitted from boolean arrays: the booleans.
+
+        Returns
+        -------
+        float, or a tuple of one for each column
+
+        Examples
+        --------
+        >>> import multivalid as mv, pandas as pd
+        >>> data = pd.DataFrame({"site": ["a", "a", "b", "b"] * 50})
+        >>> y = [0.0, 0.0, 1.0, 1.0] * 50
+        >>> fitted = mv.multicalibrate(y, [0.5] * 200, groups=["site"], data=data, mode="theorem", m=10)
+        >>> fitted.predict_one(0.5, {"site": "b"})
+        0.95
+        """
+        width = len(self.grids)
+        values = [prediction] if width == 1 else prediction
+        if not isinstance(values, (list, tuple, np.ndarray)) or len(values) != width:
+            raise InputError(f"prediction must be {width} numbers, one for each column of the predictions, got {prediction!r}.")
+        given = [value if type(value) is float and isfinite(value) else validate.real(value, "prediction") for value in values]
+        made = self.predictor.predict_row(given, self.groups.numbers_of(x))
+        return made[0] if width == 1 else tuple(made)
+
+    def to_sql(self, table: str, prediction: Any, *, dialect: str = "duckdb", output: Any = None) -> str:
+        """One SELECT that adds the calibrated predictions to a table, for a database that this library is not installed in.
+
+        Parameters
+        ----------
+        table : str
+            Name of the table or view; with its schema, as "schema.table".
+        prediction : str, or one for each column of the predictions
+            The columns with the model's own predictions.
+        dialect : {"duckdb", "sqlite", "postgres", "spark"}
+            The database it is for.
+        output : str, or one for each column, optional
+            What the new columns are called, as in `predict`.
+
+        Returns
+        -------
+        str
+            All columns of the table, and the new ones. Rows come in no particular order, as in SQL they do. Where a prediction is missing,
+            so is the calibrated one.
+
+        Notes
+        -----
+        A constant text such as '2024-01-31' that a predicate compares with a timestamp is read by the database in its session's time zone.
+        PostgreSQL raises an error where arithmetic of a predicate overflows; elsewhere the result is infinite.
+
+        Examples
+        --------
+        >>> import multivalid as mv
+        >>> fitted = mv.multicalibrate([0, 0, 1, 1], [0.5, 0.5, 0.5, 0.5], groups=[], mode="theorem", m=4)
+        >>> fitted.to_sql("scores", "p").splitlines()[0]
+        'WITH mv_stage0 AS ('
+        """
+        from multivalid.sql.statement import statement
+
+        columns = [prediction] if isinstance(prediction, str) else list(prediction)
+        if len(columns) != len(self.grids) or not all(isinstance(name, str) for name in columns):
+            raise InputError(f"prediction must name {len(self.grids)} column(s) of the table, got {prediction!r}.")
+        return statement(self.predictor, self.groups, table, columns, self._names(output), dialect)
+
     def _names(self, output: Any) -> list[str]:
-        """One column name per column of the predictions."""
-        if not isinstance(output, str):
-            raise InputError(f"output must be a column name, got {output!r}.")
-        return [output]
+        """One column name per column of the predictions; "calibrated", and what tells them apart, unless others are given."""
+        width = len(self.grids)
+        if output is None:
+            return ["calibrated"] if width == 1 else [f"calibrated_{place}" for place in ("first", "second")]
+        names = [output] if isinstance(output, str) else list(output) if isinstance(output, Sequence) else []
+        if len(names) != width or not all(isinstance(name, str) for name in names):
+            raise InputError(f"output must name {width} column{'s' if width > 1 else ''}, one for each prediction, got {output!r}.")
+        return names
 
     def _columns(self) -> str:
         return "column" if len(self.grids) == 1 else "columns"
 
     def _predict_lazy(self, y_pred: Any, frame: Frame, output: Any) -> Any:
-        (name,) = self._names("calibrated" if output is None else output)
+        (name,) = self._names(output)
         return self._on_frame(complete_predictions(frame, y_pred), name).drop(PREDICTION).to_native()
 
     def _on_frame(self, frame: Frame, output: str) -> Frame:
@@ -329,13 +406,8 @@ class JointCalibration(Calibration[Pair, JointCertificate]):
         """The same as `grids`, under the name that every calibration has."""
         return self.predictor.grids
 
-    def _names(self, output: Any) -> list[str]:
-        if isinstance(output, str) or not isinstance(output, Sequence) or len(output) != 2:
-            raise InputError(f"output must be two column names, one per coordinate, got {output!r}.")
-        return list(output)
-
     def _predict_lazy(self, y_pred: Any, frame: Frame, output: Any) -> Any:
-        names = self._names(("calibrated_first", "calibrated_second") if output is None else output)
+        names = self._names(output)
         native = self.predict(y_pred, data=gather(frame, "pairs are predicted"), output=names)
         return as_lazy(native, frame)
 

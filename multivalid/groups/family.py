@@ -171,14 +171,22 @@ class FittedGroups:
         """The groups of a single row: a mapping from column to value, or the booleans of the array groups."""
         answer = np.zeros(len(self.names), dtype=np.bool_)
         answer[0] = True
-        if isinstance(row, Mapping):
-            for code_of, places in self._lookups:
-                code = code_of(row)
-                if code >= 0 and places[code]:
-                    answer[places[code]] = True
-        else:
-            answer[self._flag_places] = self._checked_row(row)[self._flag_columns]
+        answer[self.numbers_of(row)] = True
         return answer
+
+    def numbers_of(self, row: Mapping[str, Any] | Sequence[bool] | Mask) -> list[int]:
+        """The same as the numbers of those groups in `names`, in order; everyone, number 0, is left out.
+
+        Examples
+        --------
+        >>> FittedGroups.of_flags(3).numbers_of([False, True, True])
+        [2, 3]
+        """
+        if isinstance(row, Mapping):
+            found = [places[code] for code_of, places in self._lookups if (code := code_of(row)) >= 0]
+            return [place for place in found if place]
+        held = self._checked_row(row)[self._flag_columns]
+        return [int(place) for place in self._flag_places[held]]
 
     @cached_property
     def _lookups(self) -> list[tuple[Callable[[Mapping[str, Any]], int], list[int]]]:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from multivalid import json_checks as read
 from multivalid.errors import ModelFileError
+from multivalid.evaluators import Arrays, DenseMembers, Evaluator, Members, Nobody, OneRow, RowMembers, WithLevels, pieces
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
 from multivalid.joint.predictor import grids_from_json
 from multivalid.joint.rank_scale import RankScale
 from multivalid.joint.reduction import Form
-from multivalid.practical.evaluate import Arrays, DenseMembers, Evaluator, Members, Nobody, WithLevels, pieces
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.practical.shifts import Shift
 from multivalid.properties.base import Array
@@ -47,8 +47,10 @@ class PairPass:
         """Calibrated predictions of both coordinates, for rows of any kind."""
         first = by.keep("first", self.predicted_first(by, predictions, members))
         level = self._level(by, "below", first, self.second_edges)
-        start = by.keep("second", self.rough.predicted(by, form.forward(predictions[1]), self._beside(by, self.rough, None, level)))
-        second = self.second.predicted(by, start, self._beside(by, self.second, members, level))
+        start = by.keep(
+            "second", self.rough.calibrated(by, form.forward(predictions[1]), self._beside(by, self.rough, None, level))
+        )
+        second = self.second.calibrated(by, start, self._beside(by, self.second, members, level))
         return [first, by.keep("second", form.backward(second, first, by.ops))]
 
     def predict(self, predictions: Array, membership: Membership, form: Form) -> Array:
@@ -62,8 +64,8 @@ class PairPass:
         level = self._level(by, "beside", predictions[1], self.first_edges)
         extended = self._beside(by, self.first, members, level)
         if self.scale is None:
-            return self.first.predicted(by, predictions[0], extended)
-        return self.scale.back(by, self.first.predicted(by, self.scale.onto(by, predictions[0]), extended))
+            return self.first.calibrated(by, predictions[0], extended)
+        return self.scale.back(by, self.first.calibrated(by, self.scale.onto(by, predictions[0]), extended))
 
     def _level(self, by: Evaluator, name: str, value: Any, edges: Array) -> Any:
         return by.keep(name, by.place(value, edges.tolist())) if edges.size else None
@@ -122,6 +124,10 @@ class PairLinkPredictor:
         for one in self.passes:
             out = one.predicted(by, out, members, self.form)
         return out
+
+    def predict_row(self, predictions: Sequence[float], groups: Sequence[int]) -> list[float]:
+        """Calibrated predictions of both coordinates of one row that is in these groups."""
+        return self.predicted(OneRow(), predictions, RowMembers(groups))
 
     def predict(self, predictions: Array, membership: Membership) -> Array:
         """Calibrated predictions of both coordinates, for rows in memory."""

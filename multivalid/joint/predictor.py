@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from multivalid import json_checks as read
+from multivalid.batch.level_formula import moved, moved_row
 from multivalid.batch.predictor import grid_from_json
 from multivalid.errors import ModelFileError
+from multivalid.evaluators import Evaluator, Members
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
 from multivalid.joint.algorithm import JointPatch
@@ -29,6 +33,27 @@ class PairLevelPredictor:
         start = self.grids[0].round(predictions[:, 0]) * width + self.grids[1].round(predictions[:, 1])
         place = replay_pairs(self.patches, start, width, membership)
         return np.stack([self.grids[0].points[place // width], self.grids[1].points[place % width]], axis=1)
+
+    def predicted(self, by: Evaluator, predictions: Sequence[Any], members: Members) -> list[Any]:
+        columns = zip(predictions, self.grids, strict=True)
+        first, second = (by.place(column, grid.boundaries.tolist()) for column, grid in columns)
+        width = len(self.grids[1])
+        place = moved(by, self._moves, by.keep("level", first * width + second), len(self.grids[0]) * width, members)
+        values = [np.repeat(self.grids[0].points, width), np.tile(self.grids[1].points, len(self.grids[0]))]
+        return [by.look_up(place, points.tolist()) for points in values]
+
+    def predict_row(self, predictions: Sequence[float], groups: Sequence[int]) -> list[float]:
+        width = len(self.grids[1])
+        first, second = (int(grid.round(value)) for grid, value in zip(self.grids, predictions, strict=True))
+        place = divmod(moved_row(self._moves, first * width + second, groups), width)
+        return [float(grid.points[at]) for grid, at in zip(self.grids, place, strict=True)]
+
+    @cached_property
+    def _moves(self) -> list[tuple[int, int, int]]:
+        """Patches as moves of places, first·width + second."""
+        width = len(self.grids[1])
+        ends = ((p.target * width + p.second if p.side == 0 else p.first * width + p.target) for p in self.patches)
+        return [(p.group, p.first * width + p.second, end) for p, end in zip(self.patches, ends, strict=True)]
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -15,7 +15,7 @@ import numpy as np
 
 from multivalid import json_checks as read
 from multivalid.errors import ModelFileError
-from multivalid.practical.evaluate import Arrays, Evaluator
+from multivalid.evaluators import Arrays, Evaluator
 from multivalid.properties.base import Array
 
 MOST_KNOTS = 2000

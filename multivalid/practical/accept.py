@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from multivalid.evaluators import Arrays, DenseMembers, pieces
 from multivalid.practical.data import LinkRows, Matching
-from multivalid.practical.evaluate import Arrays, DenseMembers, pieces
 from multivalid.practical.model import Model
 from multivalid.practical.predictor import eta_of
 from multivalid.practical.shifts import ShiftRound

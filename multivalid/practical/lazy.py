@@ -79,7 +79,7 @@ def predicting_link(frame: Frame, groups: FittedGroups, predictor: LinkPredictor
         frame = predictor.forest.on_frame(frame.with_columns(nw.lit(0.0, dtype=nw.Float64).alias(FOUND)), FOUND)
         found = nw.col(FOUND)
     by = Expressions(frame)
-    made = predictor.predicted(by, nw.col(PREDICTION), ExpressionMembers(groups.expressions(schema_of(frame))), found)
+    made = predictor.calibrated(by, nw.col(PREDICTION), ExpressionMembers(groups.expressions(schema_of(frame))), found)
     return by.frame.select(*names, made.alias(output))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from multivalid import json_checks as read
 from multivalid.errors import ModelFileError
-from multivalid.practical.evaluate import Evaluator, Members
+from multivalid.evaluators import Evaluator, Members
 from multivalid.properties.base import Array
 
 FARTHEST = 1e3  # standard deviations from the mean of the base beyond which its curve goes no further

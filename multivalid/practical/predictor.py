@@ -12,11 +12,11 @@ from multivalid import json_checks as read
 from multivalid.atoms.summary import PREDICTION
 from multivalid.batch.predictor import grid_from_json
 from multivalid.errors import InputError, ModelFileError
+from multivalid.evaluators import Arrays, DenseMembers, Evaluator, Members, OneRow, RowMembers, pieces
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership
 from multivalid.groups.remote import Frame
-from multivalid.practical.evaluate import Arrays, DenseMembers, Evaluator, Members, pieces
 from multivalid.practical.forest import Forest
 from multivalid.practical.link import SNAP, Link
 from multivalid.practical.model import Model
@@ -50,8 +50,16 @@ class LinkPredictor:
         """The shifts after the start."""
         return flat(self.rounds)
 
-    def predicted(self, by: Evaluator, prediction: Any, members: Members, found: Any = None) -> Any:
-        """Calibrated predictions of rows of any kind; `found` is what the trees add to them."""
+    def predicted(self, by: Evaluator, predictions: Sequence[Any], members: Members) -> list[Any]:
+        """Calibrated predictions of rows of any kind, one column of them."""
+        return [self.calibrated(by, predictions[0], members)]
+
+    def predict_row(self, predictions: Sequence[float], groups: Sequence[int]) -> list[float]:
+        """The calibrated prediction of one row that is in these groups."""
+        return self.predicted(OneRow(), predictions, RowMembers(groups))
+
+    def calibrated(self, by: Evaluator, prediction: Any, members: Members, found: Any = None) -> Any:
+        """The formula; `found` is what the trees add. What a pair uses it for need not be a prediction."""
         if self.model is None:
             return prediction
         if self.forest is not None and found is None:
@@ -71,7 +79,7 @@ class LinkPredictor:
         out = np.array(predictions)
         for rows in pieces(out.size) if self.model is not None else ():
             trees = None if found is None else found[rows]
-            out[rows] = self.predicted(Arrays(), predictions[rows], DenseMembers(membership, rows.start, rows.stop), trees)
+            out[rows] = self.calibrated(Arrays(), predictions[rows], DenseMembers(membership, rows.start, rows.stop), trees)
         return out
 
     def on_frame(self, frame: Frame, groups: FittedGroups, output: str = PREDICTION) -> Frame:

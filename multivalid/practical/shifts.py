@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid import json_checks as read
+from multivalid.evaluators import Arrays, DenseMembers, Evaluator, Members, pieces
 from multivalid.groups.membership import Membership
 from multivalid.practical.data import LinkRows, Matching, Outcomes
-from multivalid.practical.evaluate import Arrays, DenseMembers, Evaluator, Members, pieces
 from multivalid.practical.start import PRIOR_ROWS, chance_limit
 from multivalid.properties.base import Array
 

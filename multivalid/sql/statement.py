@@ -16,7 +16,7 @@ from multivalid.sql.members import Members
 class Formula(Protocol):
     """A predictor that can be written out."""
 
-    def predicted(self, by: Any, prediction: Any, members: Any) -> Any:
+    def predicted(self, by: Any, predictions: Sequence[Any], members: Any) -> list[Any]:
         """Calibrated predictions of rows of any kind."""
 
 
@@ -34,8 +34,7 @@ def statement(
     for k, name in enumerate(predictions):
         chain.stages[0][f"mv_p{k}"] = way.as_double("src." + way.quote(name))
         given.append(Sql(way, f"mv_p{k}"))
-    made = predictor.predicted(by, given[0] if len(given) == 1 else given, SqlMembers(members))
-    values = [made] if len(given) == 1 else made
+    values = predictor.predicted(by, given, SqlMembers(members))
     # A row without a prediction stays without one, whatever the comparisons along the way made of it.
     missing = " OR ".join(f"mv_p{k} IS NULL OR {_nan(way.name, f'mv_p{k}')}" for k in range(len(given)))
     for name, value in zip(outputs, values, strict=True):

@@ -17,7 +17,7 @@ from multivalid.groups.membership import Membership
 from multivalid.practical import newton, start
 from multivalid.practical.accept import choose, t_statistic
 from multivalid.practical.data import LinkRows, Matching
-from multivalid.practical.evaluate import Arrays, DenseMembers
+from multivalid.evaluators import Arrays, DenseMembers
 from multivalid.practical.link import Link, LogOdds, choose_link
 from multivalid.practical.model import Model
 from multivalid.practical.shifts import ShiftRound

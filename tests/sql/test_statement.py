@@ -1,0 +1,128 @@
+"""What a database makes of a model is what the model predicts, row for row; and so is one row at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import multivalid as mv
+from multivalid.errors import InputError
+from multivalid.groups.membership import Membership
+from multivalid.sql.statement import statement
+
+from . import models
+
+MAKERS: dict[str, Callable[[np.random.Generator, int], Any]] = {
+    "log-odds": lambda rng, count: models.link_predictor(rng, count, "logit"),
+    "log-odds, stretched": lambda rng, count: models.link_predictor(rng, count, "logit", stretched=True),
+    "logarithm": lambda rng, count: models.link_predictor(rng, count, "log"),
+    "own units": lambda rng, count: models.link_predictor(rng, count, "identity"),
+    "levels": models.level_predictor,
+    "pair, levels": models.pair_level_predictor,
+    "pair, shortfall": lambda rng, count: models.pair_link_predictor(rng, count, square=False),
+    "pair, deviation": lambda rng, count: models.pair_link_predictor(rng, count, square=True),
+}
+
+
+def drawn(name: str, n: int, seed: int) -> tuple[pd.DataFrame, mv.FittedGroups, Any, np.ndarray, list[str]]:
+    rng = np.random.default_rng(seed)
+    data = models.rows(rng, n)
+    groups = models.groups(data)
+    predictor = MAKERS[name](rng, len(groups) - 1)
+    columns = ["p", "q"] if "pair" in name else ["p"]
+    given = data[columns].to_numpy()
+    members = Membership.from_masks(groups.masks(data), n)
+    expected = predictor.predict(given if len(columns) > 1 else given[:, 0], members)
+    return data, groups, predictor, expected.reshape(n, -1), columns
+
+
+def plain(value: Any) -> Any:
+    """A value as a database is given it; missing values of every kind are null."""
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("name", MAKERS)
+def test_databases_predict_the_same(database: Any, name: str, seed: int) -> None:
+    data, groups, predictor, expected, columns = drawn(name, 300, seed)
+    table = {column: [plain(value) for value in data[column]] for column in models.KINDS}
+    database.load("scores", table, models.KINDS)
+    outputs = ["calibrated", "second"][: len(columns)]
+    answer = database.query(statement(predictor, groups, "scores", columns, outputs, database.dialect))
+    by_row = {int(line[0]): [float(value) for value in line[len(models.KINDS) :]] for line in answer}
+    found = np.array([by_row[row] for row in range(len(data))])
+    assert np.abs(found - expected).max() <= 1e-9 * max(1.0, np.abs(expected).max())
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("name", MAKERS)
+def test_one_row_is_the_same_to_the_last_bit(name: str, seed: int) -> None:
+    data, groups, predictor, expected, columns = drawn(name, 400, seed)
+    records = [{column: plain(value) for column, value in record.items()} for record in data.to_dict("records")]
+    found = [predictor.predict_row([float(record[c]) for c in columns], groups.numbers_of(record)) for record in records]
+    np.testing.assert_array_equal(np.array(found), expected)
+
+
+def test_a_missing_prediction_stays_missing(database: Any) -> None:
+    data, groups, predictor, _, _ = drawn("log-odds", 20, 0)
+    table = {column: [plain(value) for value in data[column]] for column in models.KINDS}
+    table["p"][3] = None
+    database.load("scores", table, models.KINDS)
+    answer = database.query(statement(predictor, groups, "scores", ["p"], ["calibrated"], database.dialect))
+    assert sorted(int(line[0]) for line in answer if line[-1] is None) == [3]
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres", "spark"])
+def test_text_grows_with_the_model(dialect: str) -> None:
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"site": [f"s{k}" for k in range(300)] * 2})
+    groups = mv.Groups(["site"]).fit(data)
+    text = statement(models.link_predictor(rng, 300, "logit"), groups, "t", ["p"], ["calibrated"], dialect)
+    assert len(text) < 120_000
+
+
+class TestFitted:
+    data = pd.DataFrame({"site": ["a", "a", "b", "b"] * 100, "p": [0.5] * 400, "y": [0.0, 0.0, 1.0, 1.0] * 100})
+
+    def fitted(self) -> mv.Calibration:
+        return mv.multicalibrate("y", "p", groups=["site"], data=self.data, mode="theorem", m=10)
+
+    def test_the_whole_way(self, database: Any) -> None:
+        model = self.fitted()
+        database.load("t", {name: self.data[name].tolist() for name in self.data}, {"site": "text", "p": "float", "y": "float"})
+        answer = database.query(model.to_sql("t", "p", dialect=database.dialect))
+        expected = dict(zip(self.data["site"], model.predict("p", data=self.data), strict=True))
+        assert len(answer) == 400
+        assert {line[0]: float(line[-1]) for line in answer} == pytest.approx(expected)
+
+    def test_bad_arguments_are_named(self) -> None:
+        model = self.fitted()
+        by_array = mv.multicalibrate([0, 1] * 20, [0.5] * 40, groups=[np.array([True, False] * 20)], mode="theorem")
+        for call, message in [
+            (lambda: model.to_sql("t", "p", dialect="oracle"), "dialect must be one of duckdb, sqlite, postgres, spark"),
+            (lambda: model.to_sql("", "p"), "table must be"),
+            (lambda: model.to_sql("t", ["p", "q"]), "prediction must name 1"),
+            (lambda: model.to_sql("t", "p", output=["a", "b"]), "output must name 1"),
+            (lambda: model.to_sql("t\x00", "p"), "zero byte"),
+            (lambda: model.predict_one("a", {"site": "a"}), "prediction must be a number"),
+            (lambda: model.predict_one(float("nan"), {"site": "a"}), "prediction must be finite"),
+            (lambda: model.predict_one([0.5, 0.5], {"site": "a"}), "prediction must be a number"),
+            (lambda: model.predict_one(0.5, {"place": "a"}), "no column 'site' in the row"),
+            (lambda: model.predict_one(0.5, [True]), "a row must be a mapping"),
+            (lambda: by_array.to_sql("t", "p"), "boolean arrays"),
+        ]:
+            with pytest.raises(InputError, match=message):
+                call()
+
+    def test_one_row(self) -> None:
+        model = self.fitted()
+        assert [model.predict_one(0.5, {"site": s}) for s in ("a", "b", None)] == pytest.approx(
+            model.predict([0.5] * 3, data=pd.DataFrame({"site": ["a", "b", None]})).tolist()
+        )
