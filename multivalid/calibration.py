@@ -18,6 +18,7 @@ from multivalid.audit.audit import Audit, audit_source
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.predictor import LevelPredictor, Predictor
 from multivalid.errors import InputError, ModelFileError
+from multivalid.evaluators import RowMembers
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame, gather, lazy_frame
@@ -159,7 +160,7 @@ class Calibration(Generic[T, C]):
         if not isinstance(values, (list, tuple, np.ndarray)) or len(values) != width:
             raise InputError(f"prediction must be {width} numbers, one for each column of the predictions, got {prediction!r}.")
         given = [value if type(value) is float and isfinite(value) else validate.real(value, "prediction") for value in values]
-        made = self.predictor.predict_row(given, self.groups.numbers_of(x))
+        made = self.predictor.predict_row(given, RowMembers(self.groups.numbers_of(x), x))
         return made[0] if width == 1 else tuple(made)
 
     def to_sql(self, table: str, prediction: Any, *, dialect: str = "duckdb", output: Any = None) -> str:

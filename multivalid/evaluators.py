@@ -28,6 +28,9 @@ class Members(Protocol):
     def holds(self, group: int) -> Any:
         """Whether each row is in a group; 0 is everyone."""
 
+    def answers(self, conditions: Sequence[Any]) -> list[Any]:
+        """Whether conditions on columns hold for each row, where rows have columns."""
+
 
 class Evaluator(Protocol):
     """The functions of formulas, tables of steps, and results that are worked out once."""
@@ -108,23 +111,30 @@ class OneRow:
         return value
 
 
-class RowMembers:
-    """The groups of a single row, as their numbers in order."""
+class NoColumns:
+    """Members of rows whose columns are not at hand."""
 
-    def __init__(self, groups: Sequence[int]) -> None:
-        self._groups = groups
+    def answers(self, conditions: Sequence[Any]) -> list[Any]:
+        raise NotImplementedError
+
+
+class RowMembers(NoColumns):
+    """The groups of a single row, as their numbers in order, and the row itself for what looks at its columns."""
+
+    def __init__(self, groups: Sequence[int], row: Any = None) -> None:
+        self.numbers, self.row = groups, row
 
     def total(self, values: Sequence[float]) -> float:
         out = 0.0
-        for group in self._groups:
+        for group in self.numbers:
             out += values[group - 1]
         return out
 
     def holds(self, group: int) -> bool:
-        return group == 0 or group in self._groups
+        return group == 0 or group in self.numbers
 
 
-class WithLevels:
+class WithLevels(NoColumns):
     """Groups and, after them, one group for each level that edges cut a value into (the other coordinate of a pair)."""
 
     def __init__(self, by: Evaluator, groups: Members | None, count: int, level: Any) -> None:
@@ -141,7 +151,7 @@ class WithLevels:
         return self._level >= 0 if self._groups is None else self._groups.holds(group)
 
 
-class Nobody:
+class Nobody(NoColumns):
     """Rows in no group but everyone's."""
 
     def total(self, values: Sequence[float]) -> Any:
@@ -151,7 +161,7 @@ class Nobody:
         return group == 0
 
 
-class DenseMembers:
+class DenseMembers(NoColumns):
     """Groups of consecutive rows, one line of zeros and ones per group."""
 
     def __init__(self, membership: Membership, start: int, stop: int) -> None:

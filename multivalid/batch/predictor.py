@@ -16,7 +16,7 @@ from multivalid.batch.algorithm import Patch
 from multivalid.batch.level_formula import moved, moved_row
 from multivalid.batch.patches import predict, replay
 from multivalid.errors import InputError, ModelFileError
-from multivalid.evaluators import Evaluator, Members
+from multivalid.evaluators import Evaluator, Members, RowMembers
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership
@@ -41,8 +41,8 @@ class Predictor(Protocol):
     def predicted(self, by: Evaluator, predictions: Sequence[Any], members: Members) -> list[Any]:
         """The same as a formula of the columns of the predictions, for rows of any kind."""
 
-    def predict_row(self, predictions: Sequence[float], groups: Sequence[int]) -> list[float]:
-        """The same for one row that is in these groups, everyone left out; what `predict` gives, to the last bit."""
+    def predict_row(self, predictions: Sequence[float], members: RowMembers) -> list[float]:
+        """The same for a single row; what `predict` gives, to the last bit."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a saved model."""
@@ -66,9 +66,9 @@ class LevelPredictor:
         level = by.keep("level", by.place(predictions[0], self.grid.boundaries.tolist()))
         return [by.look_up(moved(by, self.patches, level, len(self.grid), members), self.grid.points.tolist())]
 
-    def predict_row(self, predictions: Sequence[float], groups: Sequence[int]) -> list[float]:
+    def predict_row(self, predictions: Sequence[float], members: RowMembers) -> list[float]:
         start = int(np.searchsorted(self.grid.boundaries, predictions[0], side="left"))
-        return [float(self.grid.points[moved_row(self.patches, start, groups)])]
+        return [float(self.grid.points[moved_row(self.patches, start, members.numbers)])]
 
     def on_frame(self, frame: Frame, groups: FittedGroups, output: str = PREDICTION) -> Frame:
         """The lazy frame with the new predictions as the column `output`."""

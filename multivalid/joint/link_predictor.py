@@ -125,9 +125,9 @@ class PairLinkPredictor:
             out = one.predicted(by, out, members, self.form)
         return out
 
-    def predict_row(self, predictions: Sequence[float], groups: Sequence[int]) -> list[float]:
-        """Calibrated predictions of both coordinates of one row that is in these groups."""
-        return self.predicted(OneRow(), predictions, RowMembers(groups))
+    def predict_row(self, predictions: Sequence[float], members: RowMembers) -> list[float]:
+        """Calibrated predictions of both coordinates of a single row."""
+        return self.predicted(OneRow(), predictions, members)
 
     def predict(self, predictions: Array, membership: Membership) -> Array:
         """Calibrated predictions of both coordinates, for rows in memory."""

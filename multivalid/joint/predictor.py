@@ -13,7 +13,7 @@ from multivalid import json_checks as read
 from multivalid.batch.level_formula import moved, moved_row
 from multivalid.batch.predictor import grid_from_json
 from multivalid.errors import ModelFileError
-from multivalid.evaluators import Evaluator, Members
+from multivalid.evaluators import Evaluator, Members, RowMembers
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
 from multivalid.joint.algorithm import JointPatch
@@ -42,10 +42,10 @@ class PairLevelPredictor:
         values = [np.repeat(self.grids[0].points, width), np.tile(self.grids[1].points, len(self.grids[0]))]
         return [by.look_up(place, points.tolist()) for points in values]
 
-    def predict_row(self, predictions: Sequence[float], groups: Sequence[int]) -> list[float]:
+    def predict_row(self, predictions: Sequence[float], members: RowMembers) -> list[float]:
         width = len(self.grids[1])
         first, second = (int(grid.round(value)) for grid, value in zip(self.grids, predictions, strict=True))
-        place = divmod(moved_row(self._moves, first * width + second, groups), width)
+        place = divmod(moved_row(self._moves, first * width + second, members.numbers), width)
         return [float(grid.points[at]) for grid, at in zip(self.grids, place, strict=True)]
 
     @cached_property

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import narwhals as nw
@@ -18,9 +19,11 @@ from multivalid.discover.grow import Node, Split
 from multivalid.errors import InputError, ModelFileError
 from multivalid.groups.engine import balanced, condition_expression
 from multivalid.groups.frames import open_frame
+from multivalid.groups.nodes import Condition, render
 from multivalid.groups.remote import Frame
+from multivalid.groups.rows import RowTest, row_test
 from multivalid.properties.base import Array
-from multivalid.properties.ops import expressions
+from multivalid.properties.ops import Ops, expressions
 
 TOGETHER = 20  # trees per step of an engine's plan: longer expressions take longer to plan than to run
 
@@ -65,20 +68,66 @@ class Forest:
         add_trees(self.trees, codes, out)
         return out
 
+    @cached_property
+    def conditions(self) -> tuple[Condition, ...]:
+        """What the splits ask of a row, each once."""
+        return tuple(self.bins[column].condition(np.frombuffer(left, dtype=np.bool_)) for column, left in self._asked)
+
+    @cached_property
+    def _asked(self) -> dict[tuple[int, bytes], int]:
+        asked: dict[tuple[int, bytes], int] = {}
+        for split in (split for tree in self.trees for split in splits(tree)):
+            asked.setdefault((split.column, split.left.tobytes()), len(asked))
+        return asked
+
+    def summed(self, ops: Ops, tree: int, answers: Sequence[Any]) -> Any:
+        """What one tree adds to rows of any kind, from the answers to `conditions`."""
+        return self._value(self.trees[tree], ops, answers)
+
+    def _value(self, node: Node, ops: Ops, answers: Sequence[Any]) -> Any:
+        if not isinstance(node, Split):
+            return ops.filled(float(node), answers[0] if answers else None)
+        first, second = (self._value(child, ops, answers) for child in node.children)
+        return ops.where(answers[self._asked[node.column, node.left.tobytes()]], first, second)
+
+    def of_row(self, row: Mapping[str, Any], prediction: float) -> float:
+        """What the trees add to a single row."""
+        values, answers, out = {**row, PREDICTION: prediction}, dict[int, bool](), 0.0
+        for plan in self._plans:
+            while isinstance(plan, tuple):
+                question, yes, no = plan
+                if question not in answers:
+                    answers[question] = self._row_tests[question](values)
+                plan = yes if answers[question] else no
+            out += plan
+        return out
+
+    @cached_property
+    def _row_tests(self) -> list[RowTest]:
+        return [row_test(condition, render(condition)) for condition in self.conditions]
+
+    @cached_property
+    def _plans(self) -> list[Any]:
+        """Trees as nested (question, yes, no)."""
+
+        def plan(node: Node) -> Any:
+            if not isinstance(node, Split):
+                return float(node)
+            return self._asked[node.column, node.left.tobytes()], *(plan(child) for child in node.children)
+
+        return [plan(tree) for tree in self.trees]
+
     def on_frame(self, frame: Frame, eta: str) -> Frame:
         """The lazy frame with what the trees add put on top of its column `eta`; `PREDICTION` is there."""
         schema = frame.collect_schema()
-        conditions: dict[tuple[int, bytes], str] = {}
-        staged = []
-        for split in (split for tree in self.trees for split in splits(tree)):
-            key = split.column, split.left.tobytes()
-            if key not in conditions:
-                conditions[key] = f"__mv_split{len(conditions)}"
-                condition = self.bins[split.column].condition(split.left)
-                staged.append(condition_expression(condition, schema, "a found split").alias(conditions[key]))
+        names = [f"__mv_split{k}" for k in range(len(self.conditions))]
+        staged = [
+            condition_expression(one, schema, "a found split").alias(name) for one, name in zip(self.conditions, names, strict=True)
+        ]
         frame = frame.with_columns(*staged) if staged else frame
+        answers = [nw.col(name) for name in names]
         for start in range(0, len(self.trees), TOGETHER):
-            terms = [_expression(tree, conditions) for tree in self.trees[start : start + TOGETHER]]
+            terms = [self.summed(expressions(), k, answers) for k in range(len(self.trees))[start : start + TOGETHER]]
             frame = frame.with_columns((nw.col(eta) + balanced(terms, operator.add)).alias(eta))
         return frame
 
@@ -105,10 +154,3 @@ def _moved(node: Node, place: dict[int, int]) -> Node:
     if not isinstance(node, Split):
         return node
     return Split(place[node.column], node.left, (_moved(node.children[0], place), _moved(node.children[1], place)))
-
-
-def _expression(node: Node, conditions: dict[tuple[int, bytes], str]) -> Any:
-    if not isinstance(node, Split):
-        return nw.lit(float(node), dtype=nw.Float64)
-    first, second = (_expression(child, conditions) for child in node.children)
-    return expressions().where(nw.col(conditions[node.column, node.left.tobytes()]), first, second)

@@ -18,6 +18,7 @@ from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT
 from multivalid.audit.lazy import audit_lazy
 from multivalid.batch.lazy import judge
 from multivalid.errors import InputError
+from multivalid.evaluators import NoColumns
 from multivalid.groups.engine import balanced
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame, schema_of
@@ -100,7 +101,7 @@ class Expressions:
         return nw.col(f"__mv_{name}")
 
 
-class ExpressionMembers:
+class ExpressionMembers(NoColumns):
     """Groups as conditions on the columns of a frame."""
 
     def __init__(self, flags: list[Any]) -> None:

@@ -17,7 +17,7 @@ from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership
 from multivalid.groups.remote import Frame
-from multivalid.practical.forest import Forest
+from multivalid.practical.forest import TOGETHER, Forest
 from multivalid.practical.link import SNAP, Link
 from multivalid.practical.model import Model
 from multivalid.practical.shifts import Shift, ShiftRound, flat
@@ -52,11 +52,20 @@ class LinkPredictor:
 
     def predicted(self, by: Evaluator, predictions: Sequence[Any], members: Members) -> list[Any]:
         """Calibrated predictions of rows of any kind, one column of them."""
-        return [self.calibrated(by, predictions[0], members)]
+        found = None
+        if self.forest is not None:
+            answers = members.answers(self.forest.conditions)
+            found = by.ops.filled(0.0, predictions[0])
+            for k in range(len(self.forest.trees)):
+                found = found + self.forest.summed(by.ops, k, answers)
+                found = by.keep("found", found) if k % TOGETHER == TOGETHER - 1 else found
+            found = by.keep("found", found)
+        return [self.calibrated(by, predictions[0], members, found)]
 
-    def predict_row(self, predictions: Sequence[float], groups: Sequence[int]) -> list[float]:
-        """The calibrated prediction of one row that is in these groups."""
-        return self.predicted(OneRow(), predictions, RowMembers(groups))
+    def predict_row(self, predictions: Sequence[float], members: RowMembers) -> list[float]:
+        """The calibrated prediction of a single row."""
+        found = None if self.forest is None else self.forest.of_row(members.row, predictions[0])
+        return [self.calibrated(OneRow(), predictions[0], members, found)]
 
     def calibrated(self, by: Evaluator, prediction: Any, members: Members, found: Any = None) -> Any:
         """The formula; `found` is what the trees add. What a pair uses it for need not be a prediction."""

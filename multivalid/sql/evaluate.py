@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from multivalid.groups.nodes import Condition
+from multivalid.sql.conditions import ConditionWriter
 from multivalid.sql.dialects import Chain, Dialect
 from multivalid.sql.expressions import Sql, SqlOps
 from multivalid.sql.members import Members, tree
@@ -32,13 +34,20 @@ class SqlEvaluator:
 
 
 class SqlMembers:
-    """Groups as expressions of a formula."""
+    """Groups and conditions on columns as expressions of a formula; `inside` names columns that a model calls otherwise."""
 
-    def __init__(self, members: Members) -> None:
-        self.members = members
+    def __init__(self, members: Members, inside: Mapping[str, str]) -> None:
+        self.members, self.inside = members, inside
 
     def total(self, values: Sequence[float]) -> Any:
         return Sql(self.members.dialect, self.members.total(values))
 
     def holds(self, group: int) -> Any:
         return Sql(self.members.dialect, self.members.holds(group))
+
+    def answers(self, conditions: Sequence[Condition]) -> list[Any]:
+        dialect, first = self.members.dialect, self.members.chain.stages[0]
+        writer = ConditionWriter(dialect, lambda name: "src." + dialect.quote(self.inside.get(name, name)))
+        named = {f"mv_s{k}": writer.write(condition) for k, condition in enumerate(conditions)}
+        first.update(named)
+        return [Sql(dialect, name) for name in named]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from multivalid.atoms.summary import PREDICTION
 from multivalid.errors import InputError
 from multivalid.groups.family import FittedGroups
 from multivalid.sql.dialects import Chain, dialect_of
@@ -34,7 +35,7 @@ def statement(
     for k, name in enumerate(predictions):
         chain.stages[0][f"mv_p{k}"] = way.as_double("src." + way.quote(name))
         given.append(Sql(way, f"mv_p{k}"))
-    values = predictor.predicted(by, given, SqlMembers(members))
+    values = predictor.predicted(by, given, SqlMembers(members, dict(zip([PREDICTION], predictions, strict=False))))
     # A row without a prediction stays without one, whatever the comparisons along the way made of it.
     missing = " OR ".join(f"mv_p{k} IS NULL OR {_nan(way.name, f'mv_p{k}')}" for k in range(len(given)))
     for name, value in zip(outputs, values, strict=True):

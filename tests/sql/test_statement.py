@@ -12,6 +12,7 @@ import pytest
 
 import multivalid as mv
 from multivalid.errors import InputError
+from multivalid.evaluators import RowMembers
 from multivalid.groups.membership import Membership
 from multivalid.sql.statement import statement
 
@@ -66,7 +67,10 @@ def test_databases_predict_the_same(database: Any, name: str, seed: int) -> None
 def test_one_row_is_the_same_to_the_last_bit(name: str, seed: int) -> None:
     data, groups, predictor, expected, columns = drawn(name, 400, seed)
     records = [{column: plain(value) for column, value in record.items()} for record in data.to_dict("records")]
-    found = [predictor.predict_row([float(record[c]) for c in columns], groups.numbers_of(record)) for record in records]
+    found = [
+        predictor.predict_row([float(record[c]) for c in columns], RowMembers(groups.numbers_of(record), record))
+        for record in records
+    ]
     np.testing.assert_array_equal(np.array(found), expected)
 
 
@@ -126,3 +130,36 @@ class TestFitted:
         assert [model.predict_one(0.5, {"site": s}) for s in ("a", "b", None)] == pytest.approx(
             model.predict([0.5] * 3, data=pd.DataFrame({"site": ["a", "b", None]})).tolist()
         )
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[mv.Calibration, pd.DataFrame]:
+    rng = np.random.default_rng(5)
+    n = 12_000
+    data = pd.DataFrame({"age": rng.integers(18, 90, n), "x": rng.normal(size=n), "site": rng.choice(list("abcdefgh"), n)})
+    data.loc[rng.random(n) < 0.1, "x"] = np.nan
+    off = 1.5 * np.sin(2 * data["x"].fillna(0.5)) * (data["age"] - 54) / 18 + 0.8 * data["site"].isin(["a", "c"])
+    z = rng.normal(size=n)
+    data["p"], data["y"] = 1 / (1 + np.exp(-z)), (rng.random(n) < 1 / (1 + np.exp(-z - off))).astype(float)
+    model = mv.multicalibrate("y", "p", groups=["site"], data=data, features=["age", "x", "site"])
+    assert model.predictor.forest is not None
+    return model, data
+
+
+class TestFoundTrees:
+    """A model with trees over columns that have holes, categories and whole numbers."""
+
+    def test_one_row(self, fitted: tuple[mv.Calibration, pd.DataFrame]) -> None:
+        model, data = fitted
+        expected = model.predict("p", data=data.head(500))
+        found = [model.predict_one(record["p"], record) for record in data.head(500).to_dict("records")]
+        np.testing.assert_array_equal(found, expected)
+
+    def test_databases(self, database: Any, fitted: tuple[mv.Calibration, pd.DataFrame]) -> None:
+        model, data = fitted
+        part = data.head(400).assign(row=range(400))
+        kinds = {"row": "int", "age": "int", "x": "float", "site": "text", "p": "float"}
+        database.load("t", {name: [plain(value) for value in part[name]] for name in kinds}, kinds)
+        answer = database.query(model.to_sql("t", "p", dialect=database.dialect))
+        found = {int(line[0]): float(line[-1]) for line in answer}
+        np.testing.assert_allclose([found[k] for k in range(400)], model.predict("p", data=part), rtol=0, atol=1e-9)
