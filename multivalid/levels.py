@@ -153,7 +153,9 @@ class ArrayValues:
     def _part(self, cut: Cut) -> NDArray[np.int16]:
         """The part of every value, -1 outside."""
         if self._parts is None or self._parts[0] != cut:
-            part = np.minimum((self.values - cut.lo) * cut.scale, cut.parts - 1).astype(np.int16)
+            part = np.zeros(self.values.size, dtype=np.int16)
+            if cut.scale > 0:
+                part = np.clip((self.values - cut.lo) * cut.scale, 0.0, cut.parts - 1.0).astype(np.int16)
             if cut.lo > self.values.min() or cut.hi < self.values.max():
                 part[(self.values < cut.lo) | (self.values > cut.hi)] = -1
             self._parts = cut, part

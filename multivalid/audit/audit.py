@@ -285,6 +285,8 @@ def audit_source(source: Source, target: Target, grid: Any = None, *, beyond: bo
     """
     coordinates = len(target.coordinates)
     grids = given_grids(grid, coordinates)
+    if coordinates > 1 and not target.joint:
+        return _one_by_one(source, target, grids, beyond)
     if grids is None:
         grids = source.levels(LEVELS if coordinates == 1 else JOINT_LEVELS)
     elif not beyond:
@@ -297,3 +299,14 @@ def audit_source(source: Source, target: Target, grid: Any = None, *, beyond: bo
     from multivalid.audit.pair import PairAudit  # it builds on this module
 
     return PairAudit(source, target, grids, sums, laws)
+
+
+def _one_by_one(source: Source, target: Target, grids: tuple[Grid, ...] | None, beyond: bool) -> Audit:
+    """Every coordinate on its own levels."""
+    from multivalid.audit.several import SeveralAudit  # it builds on this module
+
+    parts = []
+    for k, coordinate in enumerate(target.coordinates):
+        given = None if grids is None else grids[k]
+        parts.append(audit_source(source.column(k), coordinate.predicted, given, beyond=beyond))
+    return SeveralAudit(source, target, parts)

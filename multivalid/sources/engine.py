@@ -152,6 +152,10 @@ class EngineSource:
 
         return held_out(self, holdout, seed)
 
+    def column(self, k: int) -> EngineSource:
+        """Itself: rows that stay in an engine have one column of predictions."""
+        return self
+
     def sample(self, rows: int, seed: int) -> tuple[nw.DataFrame[Any], bool]:
         """About so many rows in memory, with only the columns that matter, and whether they were drawn at random."""
         needed = [LABEL, PREDICTION, WEIGHT, *self.groups.columns]

@@ -182,6 +182,10 @@ class MemorySource:
             self.labels[rows], self.predictions[rows], self.weights[rows], self.groups, self.membership.take(rows), self.frame
         )
 
+    def column(self, k: int) -> MemorySource:
+        """The same rows with one column of their predictions."""
+        return replace(self, predictions=np.ascontiguousarray(self.columns[:, k]))
+
     def with_predictions(self, predictions: Array) -> MemorySource:
         """The same rows with other predictions."""
         return replace(self, predictions=predictions)

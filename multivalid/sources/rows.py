@@ -48,7 +48,7 @@ def open_rows(
     if frame is not None and len(frame) != labels.size:
         raise InputError(f"y_true has {labels.size} rows but data has {len(frame)}; both must describe the same rows.")
     if target is not None:
-        target.check_labels(labels if weights.all() else np.where(weights > 0, labels, labels[np.argmax(weights > 0)]))
+        labels = target.check_labels(labels if weights.all() else np.where(weights > 0, labels, labels[np.argmax(weights > 0)]))
     if weightless or sample_weight is None or weights.all():
         fitted, membership = _groups(groups, data, labels.size, arrays)
         return MemorySource(labels, predictions, weights, fitted, membership, frame)
