@@ -46,6 +46,11 @@ class Shortfall(Location):
     def __repr__(self) -> str:
         return f"Shortfall({name_of(self.loss)})"
 
+    @property
+    def flat(self) -> bool:
+        """Whether the loss stands still somewhere, so that a law can have an interval of values."""
+        return bool((np.diff(self._loss(PROBES)) <= 0).any())
+
     def _loss(self, values: Array) -> Array:
         return checked(self.loss, "loss", values)
 

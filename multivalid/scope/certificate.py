@@ -15,7 +15,7 @@ from multivalid.properties import parse_any, spec_of
 from multivalid.properties.base import Property
 from multivalid.properties.functional import Functional
 from multivalid.properties.law import Law
-from multivalid.scope.evaluate import Evaluable, label_of, value_on
+from multivalid.scope.evaluate import Evaluable, label_of, rounding_of, value_on
 from multivalid.scope.finite import FiniteWorld
 from multivalid.scope.two_point import TwoPoint
 
@@ -62,16 +62,26 @@ class Counterexample:
     def verify(self, functional: Evaluable | None = None, *, tolerance: float = 1e-9) -> bool:
         """Recompute all three values; `functional` replaces the stored one, for an independent implementation.
 
-        Equal means equal up to `tolerance`, relative to the values; the mixture must be ten times as far off.
+        Equal means equal up to `tolerance`, relative to the values, and up to a hundredth of the gap; and the gap must be ten times what
+        Γ moves when weights are moved by a hair (`rounding_of`), so that no rounding passes for a proof.
         """
         judge = self.functional if functional is None else functional
         try:
             one, two, mixed = (value_on(judge, law) for law in (self.first, self.second, self.mixture))
         except Exception:  # another functional may raise anything on these laws, and then confirms nothing
             return False
-        scale = max(abs(self.value), abs(self.mixture_value))
-        same = max(abs(one - self.value), abs(two - self.value), abs(mixed - self.mixture_value)) <= tolerance * scale
-        return bool(0 < self.weight < 1 and same and abs(mixed - one) > 10 * tolerance * scale)
+        scale, gap = max(abs(self.value), abs(self.mixture_value)), abs(mixed - one)
+        off = max(abs(one - self.value), abs(two - self.value), abs(mixed - self.mixture_value))
+        if not (0 < self.weight < 1 and gap > 0 and off <= min(tolerance * scale, 0.01 * gap)):
+            return False
+        return self._above_rounding(judge, gap)
+
+    def _above_rounding(self, judge: Evaluable, gap: float) -> bool:
+        try:
+            noise = max(rounding_of(judge, law) for law in (self.first, self.second, self.mixture))
+        except Exception:  # as in verify
+            return False
+        return gap > 10 * noise
 
     def two_point(self) -> TwoPoint:
         """The data set on two features on which the true predictor is not calibrated."""

@@ -15,6 +15,7 @@ from multivalid.scope.certificate import Counterexample, certify
 
 PROBES = 1024
 SAME = 1e-12
+NEAREST = 1e-15  # a step closer to 0 than this is at 0
 # Probabilities tried first for a counterexample, so that it can be read at a glance.
 SIMPLE = (0.5, 0.25, 0.75, 0.3, 0.4, 0.2, 0.1, 0.6, 0.7, 0.8, 0.9, 0.05, 0.95)
 SHARES = (0.5, 0.25, 0.75, 0.1, 0.9, 0.01)
@@ -57,9 +58,11 @@ def classify(risk: Distortion) -> DistortionClass:
     h = risk.distort(u)
     if np.abs(h - u).max() <= SAME:
         return DistortionClass("mean")
-    if np.ptp(h) <= SAME:  # the probes leave out 0 and 1
-        return DistortionClass("q2", c=_round(1 - float(h[0])))
     low, high = _first_above(risk, SAME), _first_above(risk, 1 - SAME)
+    # The probes leave out 0 and 1, and what h does within a billionth of them: there a single step may hide.
+    hidden = high < 1 and low > NEAREST and high - low <= SAME
+    if np.ptp(h) <= SAME and not hidden:
+        return DistortionClass("q2", c=_round(1 - float(h[0])))
     if high - low <= SAME:
         return _step(risk, low, high)
     certificate = refute(risk, (low, high))
@@ -127,7 +130,7 @@ def _first_above(risk: Distortion, level: float) -> float:
     low, high = 0.0, 1.0
     while True:
         middle = low + (high - low) / 2
-        if not low < middle < high or high < 1e-15:
+        if not low < middle < high or high < NEAREST:
             return high
         if float(risk.distort(np.array([middle]))[0]) > level:
             high = middle
@@ -141,4 +144,6 @@ def _probes() -> Array:
 
 
 def _round(value: float) -> float:
-    return float(f"{value:.12g}")
+    """Twelve digits, and no more than fifteen places: 1 − (1 − 1e-6) is meant to be 1e-6."""
+    short = float(f"{round(value, 15):.12g}")
+    return short if 0 < short < 1 else value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multivalid.properties import Huber, Property, Quantile
+from multivalid.properties import Huber, Property, Quantile, Shortfall
 from multivalid.properties.custom import Identified
 from multivalid.scope import sources
 from multivalid.scope.verdict import Claim, Verdict
@@ -38,7 +38,7 @@ def _regularity(prop: Property) -> tuple[str, Claim]:
     if isinstance(prop, Quantile):
         where = "only on laws whose distribution function rises strictly; elsewhere values are intervals"
         return INTERVALS, Claim(None, where)
-    if isinstance(prop, Huber):
+    if isinstance(prop, Huber) or (isinstance(prop, Shortfall) and prop.flat):
         return FLAT, Claim(None, "only where the value is a single number")
     if isinstance(prop, Identified):
         return MESH, Claim(None, "not examined")

@@ -13,11 +13,12 @@ from multivalid import validate
 from multivalid.errors import InputError
 from multivalid.properties.base import Array
 from multivalid.properties.law import Law
-from multivalid.scope.evaluate import Evaluable, value_on
+from multivalid.scope.evaluate import Evaluable, rounding_of, value_on
 
 EVERYONE = "everyone"
-# Predictions closer than this are one level set: Γ of two laws that agree in theory can differ in the last bits.
+# Predictions closer than this share of their spread are one level set: Γ of two laws that agree in theory can differ in the last bits.
 TIE = 1e-9
+LAST_BITS = 1e-13  # of the largest prediction
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class ExactCheck:
 
     cells: tuple[Cell, ...]
     tolerance: float
+    rounding: float = 0.0
 
     @property
     def worst(self) -> Cell:
@@ -54,8 +56,9 @@ class ExactCheck:
 
     @property
     def holds(self) -> bool:
-        """Whether the predictor is multicalibrated (up to `tolerance`)."""
-        return self.gap <= self.tolerance
+        """Whether the predictor is multicalibrated, up to `tolerance` relative to the values and up to rounding."""
+        scale = max(max(abs(cell.prediction), abs(cell.value)) for cell in self.cells)
+        return self.gap <= max(self.tolerance * scale, 10 * self.rounding)
 
     @property
     def errors(self) -> dict[str, float]:
@@ -129,17 +132,24 @@ class FiniteWorld:
         tie: float = TIE,
         tolerance: float = 1e-9,
     ) -> ExactCheck:
-        """Exact calibration of `prediction` (one value per feature) in every group; the whole world is always a group."""
+        """Exact calibration of `prediction` (one value per feature) in every group; the whole world is always a group.
+
+        Predictions within `tie` of their spread are one level; gaps up to `tolerance`, relative to the values, count as none.
+        """
         f = validate.vector(prediction, "prediction")
         validate.same_length(f, len(self.features), "prediction", "the world")
         named = {EVERYONE: np.ones(f.size, dtype=bool)} | {
             name: np.asarray(mask, dtype=bool) for name, mask in (groups or {}).items()
         }
-        cells = []
+        everyone = value_on(functional, self.law(np.ones(f.size, dtype=bool)))
+        # The width of a tie follows the units of Γ: how far predictions lie from each other and from the value of everyone.
+        spread = max(float(np.ptp(f)), float(np.abs(f - everyone).max()))
+        cells, width = [], (tie * spread + LAST_BITS * float(np.abs(f).max()) if tie else 0.0)
         for name, mask in named.items():
             validate.same_length(mask, f.size, f"group {name!r}", "the world")
-            cells += [self._cell(functional, name, f, level) for level in _levels(f, mask, tie)]
-        return ExactCheck(tuple(cells), tolerance)
+            cells += [self._cell(functional, name, f, level) for level in _levels(f, mask, width)]
+        rounding = max(rounding_of(functional, law) for law in (*self.laws, self.law(np.ones(f.size, dtype=bool))))
+        return ExactCheck(tuple(cells), tolerance, rounding)
 
     def _cell(self, functional: Evaluable, group: str, f: Array, members: NDArray[np.bool_]) -> Cell:
         mass = float(np.array(self.masses)[members].sum())
@@ -178,8 +188,9 @@ def sensible(functional: Evaluable, worlds: Iterable[FiniteWorld], *, tolerance:
     >>> sensible(Variance(), [coin])
     Sensibility(holds=False, gap=0.25, worst=0, checked=1)
     """
-    gaps = [world.check(functional, world.true_predictor(functional)).gap for world in worlds]
-    if not gaps:
+    checks = [world.check(functional, world.true_predictor(functional), tolerance=tolerance) for world in worlds]
+    if not checks:
         raise InputError("worlds is empty: at least one world is needed.")
-    worst = int(np.argmax(gaps))
-    return Sensibility(gaps[worst] <= tolerance, gaps[worst], worst, len(gaps))
+    failed = [i for i, check in enumerate(checks) if not check.holds]
+    worst = max(failed or range(len(checks)), key=lambda i: checks[i].gap)
+    return Sensibility(not failed, checks[worst].gap, worst, len(checks))

@@ -25,11 +25,14 @@ from multivalid.scope.evaluate import Evaluable, as_number, evaluator
 from multivalid.scope.roots import crossing
 
 SHARES = (0.5, 0.25, 0.75, 0.1, 0.9)
-# A gap counts when it is this large next to the values seen, and this much larger than the disagreement of the two laws.
-LEAST_GAP = 1e-6
+# A gap counts when it is this large next to the values seen (a solver that stops early makes gaps of its own, and stays below this if it
+# is good to five digits), and this much larger than the disagreement of the two laws.
+LEAST_GAP = 1e-4
 LEAST_RATIO = 1e4
 # The weights of the three laws are shaken by this much; a Γ that jumps there proves nothing but rounding.
 SHAKE = 1e-10
+# How far to either side Γ is asked again, to see its own error.
+STRIDE = 1e-3
 # A function that answers none of its first laws is given up.
 PATIENCE = 40
 
@@ -218,6 +221,8 @@ class Hunt:
             if mixed is None or abs(mixed - one) <= max(LEAST_GAP * self.scale, LEAST_RATIO * abs(one - two)):
                 continue
             gap = abs(mixed - one)
+            if gap <= self._needed(support, (first, second, mixture), (one, two, mixed)):
+                continue
             if all(self._steady(support, w, v, gap) for w, v in ((first, one), (second, two), (mixture, mixed))):
                 laws = Law.of(support, first), Law.of(support, second)
                 origin = f"search, seed {self.seed}, trial {self.trial + 1}"
@@ -225,6 +230,22 @@ class Hunt:
                 if made.verify():
                     return made
         return None
+
+    def _needed(self, support: Array, laws: tuple[Array, ...], values: tuple[float, ...]) -> float:
+        """The gap that a proof must exceed: twenty times the error of Γ itself, which may be a solver's.
+
+        It is measured by asking again a little to either side: a Γ without error moves along a line there, up to `STRIDE`², and what is
+        off the line is error.
+        """
+        noise = 0.0
+        for weights, value in zip(laws, values, strict=True):
+            for atom in np.flatnonzero((weights > 2 * STRIDE) & (weights < 1)):
+                step = STRIDE * (np.eye(support.size)[atom] - weights)
+                near = [self.gamma(support, weights + sign * step) for sign in (1.0, -1.0, 0.5, -0.5)]
+                if None not in near:
+                    there, back, half, half_back = (float(answer or 0.0) for answer in near)
+                    noise = max(noise, abs(there + back - 2 * value) / 2, abs(half + half_back - 2 * value) / 2)
+        return 20 * noise
 
     def _steady(self, support: Array, weights: Array, value: float, gap: float) -> bool:
         own = np.flatnonzero(weights)
