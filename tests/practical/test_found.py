@@ -159,11 +159,12 @@ def test_few_rows_and_columns_that_are_gone(fitted):
 def test_damaged_trees_are_refused_or_still_trees(fitted):
     """Any change of the text is refused with the library's own error, or reads as trees that predict finite numbers."""
     model, data = fitted
-    good = model.predictor.forest.to_json()
-    codes = model.predictor.forest.codes(data.head(50), data["p"].head(50).to_numpy())
+    forest = Forest(model.predictor.forest.bins, model.predictor.forest.trees[:3])
+    good = forest.to_json()
+    codes = forest.codes(data.head(50), data["p"].head(50).to_numpy())
     rng = random.Random(0)
     refused = 0
-    for _ in range(1500):
+    for _ in range(400):
         bad = copy.deepcopy(good)
         damage(bad, rng)
         try:
@@ -171,8 +172,8 @@ def test_damaged_trees_are_refused_or_still_trees(fitted):
         except ModelFileError:
             refused += 1
             continue
-        assert len(made.bins) != len(model.predictor.forest.bins) or np.isfinite(made.added(codes)).all()
-    assert refused > 1000
+        assert len(made.bins) != len(forest.bins) or np.isfinite(made.added(codes)).all()
+    assert refused > 200
 
 
 def damage(node, rng):
