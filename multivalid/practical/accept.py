@@ -14,6 +14,7 @@ from multivalid.practical.shifts import ShiftRound
 from multivalid.properties.base import Array
 
 NEEDED_FOR_ANY = 2.0  # t of the held-out gain over the input below which the input is returned
+NEEDED_ROWS = 30.0  # rows that share the sum of squared gains, below which t means nothing (no event among those held out, say)
 NEEDED_FOR_MORE = 0.0  # t of the held-out gain over the last accepted stage
 
 ORDER = ("group shifts", "bend", "twist", "products", "patches")
@@ -53,8 +54,11 @@ def choose(parts: list[dict[str, Array]]) -> tuple[str | None, list[str]]:
             continue
         gain = np.concatenate([part[_latest(part, name)] for part in parts])
         t = t_statistic(gain - accepted)
-        better = t > (NEEDED_FOR_ANY if best is None else NEEDED_FOR_MORE)
-        report.append(f"{name}: held-out score gain {gain.mean():.3g} (t = {t:.1f}), {'kept' if better else 'dropped'}")
+        told = sharing_rows(gain - accepted)
+        enough = best is not None or told >= NEEDED_ROWS
+        better = enough and t > (NEEDED_FOR_ANY if best is None else NEEDED_FOR_MORE)
+        why = "" if enough else f"; only {told:.0f} held-out rows tell the difference, {NEEDED_ROWS:.0f} are needed"
+        report.append(f"{name}: held-out score gain {gain.mean():.3g} (t = {t:.1f}), {'kept' if better else 'dropped'}{why}")
         if better:
             best, accepted = name, gain
     return best, report
@@ -64,6 +68,21 @@ def t_statistic(values: Array) -> float:
     """Mean over its standard error; 0 where nothing varies."""
     spread = float(values.std())
     return 0.0 if spread == 0.0 else float(values.mean() / (spread / np.sqrt(values.size)))
+
+
+def sharing_rows(values: Array) -> float:
+    """Over how many rows the sum of squares is spread, (Σd²)²/Σd⁴: 1 where a single row carries it all.
+
+    Examples
+    --------
+    >>> sharing_rows(np.array([1.0, -1.0, 1.0, 0.0])), sharing_rows(np.zeros(3))
+    (3.0, 0.0)
+    """
+    largest = float(np.abs(values).max(initial=0.0))
+    if not largest > 0:
+        return 0.0
+    squares = (values / largest) ** 2
+    return float(squares.sum() ** 2 / (squares @ squares))
 
 
 def _latest(part: dict[str, Array], name: str) -> str:
