@@ -15,7 +15,8 @@ from multivalid.atoms.select import Rows
 from multivalid.batch import lazy as batch_lazy
 from multivalid.batch import theorem
 from multivalid.batch.control import Control, Progress
-from multivalid.batch.plan import make_plan
+from multivalid.batch.default_levels import enough_levels, trivial_of_rows
+from multivalid.batch.plan import Plan, make_plan
 from multivalid.batch.predictor import LevelPredictor
 from multivalid.calibration import Calibration, JointCalibration
 from multivalid.collateral import with_collateral
@@ -249,6 +250,11 @@ class Asked(NamedTuple):
     control: Control
     seed: int
 
+    @property
+    def open(self) -> bool:
+        """Whether the number of levels is the theorem's to choose."""
+        return self.mode == "theorem" and self.grid is None and self.m is None and self.alpha is None
+
 
 def _checked(target: Property | Pair, mode: str, grid: Any, max_updates: Any, batched: bool, on_interrupt: str) -> str:
     """The mode, once the options that go with it are known to make sense."""
@@ -272,7 +278,11 @@ def _single(prop: Property, rows: Rows, held: Rows | None, asked: Asked) -> Cali
         goal = practical.Goal(asked.m, asked.grid, asked.alpha, asked.control)
         done = practical.fit(rows, prop, goal, held=held, random_state=asked.seed)
         return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels, held or rows)
-    plan = make_plan(rows, prop, mode=asked.mode, grid=asked.grid, m=asked.m, alpha=asked.alpha, lipschitz=asked.lipschitz)
+
+    def draft(m: int | None) -> Plan:
+        return make_plan(rows, prop, mode=asked.mode, grid=asked.grid, m=m, alpha=asked.alpha, lipschitz=asked.lipschitz)
+
+    plan = enough_levels(draft, lambda made: trivial_of_rows(rows, prop, made)) if asked.open else draft(asked.m)
     made = theorem.fit(rows, prop, plan, held=held, batched=asked.batched, control=asked.control)
     return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels, held or rows)
 

@@ -25,7 +25,7 @@ else:
     N, W, B = TypeVar("N"), TypeVar("W"), TypeVar("B")
 
 Check = Callable[[Any, str], Any]
-STATUS = ("converged", "vacuous", "coarse", "blocked", "budget", "uncalibrated")
+STATUS = ("converged", "vacuous", "blocked", "budget", "uncalibrated")
 
 
 def _status(value: Any, name: str) -> str:
@@ -70,7 +70,6 @@ CHECKS: dict[str, Check] = {
     "asked": read.flag,
     "trivial": read.optional(read.number),
     "error_before": read.optional(read.number),
-    "off": read.optional(read.whole),
 }
 
 
@@ -84,8 +83,7 @@ class Certificate(Generic[N, W, B]):
     ----------
     status : str
         "converged": the error asked for was reached, and it is one worth asking for. "vacuous": it was reached, but a constant
-        prediction reaches it too. "coarse": it was reached, yet groups are off beyond chance on the rows fitted. "blocked": some cells
-        violate the goal and nothing improves them. "budget": stopped early. "uncalibrated": the loop ended above its promise.
+        prediction reaches it too. "blocked": some cells violate the goal and nothing improves them. "budget": stopped early. "uncalibrated": the loop ended above its promise.
     mode : str
         The rule that was followed.
     alpha : float
@@ -116,8 +114,6 @@ class Certificate(Generic[N, W, B]):
         The error that the best constant prediction has on the rows fitted: an alpha above it promises nothing.
     error_before : float or None
         The largest V-error of any group before the first update.
-    off : int or None
-        How many groups are off beyond chance, on rows held out where there are some, else on the rows fitted.
 
     Examples
     --------
@@ -129,7 +125,7 @@ class Certificate(Generic[N, W, B]):
     """
 
     CHECKS: ClassVar[dict[str, Check]] = CHECKS
-    ADDED: ClassVar[frozenset[str]] = frozenset({"trivial", "error_before", "off"})
+    ADDED: ClassVar[frozenset[str]] = frozenset({"trivial", "error_before"})
 
     status: str
     mode: str
@@ -153,7 +149,6 @@ class Certificate(Generic[N, W, B]):
     asked: bool = True
     trivial: N | None = None
     error_before: N | None = None
-    off: int | None = None
 
     def summary(self) -> str:
         """The certificate in a few lines for a person."""
@@ -185,7 +180,7 @@ class Certificate(Generic[N, W, B]):
             lines.append(
                 f"{self.off} groups are off beyond chance on these rows all the same: take more levels, or practical mode."
             )
-        if self.mode == "practical" and self.status == "blocked" and not self.blocked and not self.off:
+        if self.mode == "practical" and self.status == "blocked" and not self.blocked:
             lines.append(
                 "No cell is off beyond chance: what is left above the error asked cannot be told from noise on these rows."
             )

@@ -19,9 +19,11 @@ from multivalid.batch.algorithm import Patch, Trace, run
 from multivalid.batch.batched import LabelTable, affordable, run_batched
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.control import Control
+from multivalid.batch.default_levels import enough_levels, trivial_error
 from multivalid.batch.plan import Plan, label_facts, make_plan, settle, slope
 from multivalid.batch.predictor import LevelPredictor
 from multivalid.batch.state import State
+from multivalid.cells.tabulate import tabulate
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
 from multivalid.properties import Property
@@ -50,6 +52,8 @@ def fit_lazy(
     alpha = None if alpha is None else validate.positive(alpha, "alpha")
     if isinstance(grid, Grid):
         rows.check(grid)
+    if mode == "theorem" and grid is None and m is None and alpha is None:
+        m = _chosen_levels(rows, prop, known, batched)
     # Where L is not known yet, any L settles the levels; the steepest rise of the population's V then takes its place.
     draft = make_plan(ends, prop, mode=mode, grid=grid, m=m, alpha=None if known is None else alpha, lipschitz=known or 1.0)
     answer = response(prop, draft.grid, ends.labels)
@@ -63,28 +67,53 @@ def fit_lazy(
         return settle(mode, draft.grid, steep, alpha)
 
     run_on = _in_rounds if batched else _one_by_one
-    trace, table, best, plan = run_on(rows, prop, draft, answer, settled, control)
+    trace, table, best, plan, told = run_on(rows, prop, draft, answer, settled, control)
     bound = max(facts.bound, largest_identification([rows], prop, plan.grid))
     optimal = best / rows.totals.weight
-    certificate = theorem.certify(plan, trace, table, optimal=optimal, bound=bound, rows=rows.totals.effective)
+    certificate = theorem.certify(plan, trace, table, optimal=optimal, bound=bound, rows=rows.totals.effective, **told._asdict())
     if held is not None:
         after = held.predicting(LevelPredictor(plan.grid, trace.patches).on_frame(held.frame, held.groups))
         certificate = judge(certificate, rows, after, prop, plan.grid)
     return theorem.Fit(plan.grid, None, trace.patches, certificate)
 
 
+def _chosen_levels(rows: LazyRows, prop: Property, known: float | None, batched: bool) -> int:
+    """How many levels promise less than a constant prediction has, from sums over (label bin × group)."""
+    ends, found = _ends(rows), {}
+    facts = label_facts(prop, ends.labels)
+
+    def draft(m: int | None) -> Plan:
+        plan = make_plan(ends, prop, mode="theorem", grid=None, m=m, alpha=None, lipschitz=known or 1.0)
+        answer = response(prop, plan.grid, ends.labels)
+        assert isinstance(answer, Piecewise)
+        if batched:
+            affordable(plan.grid, answer, len(rows.groups))
+            sums = fold(rows.frame, rows.groups, LabelTable(answer, plan.grid)).sum(axis=0)
+        else:
+            table = rows.atoms(prop, plan.grid, answer)[0]
+            sums = tabulate(table.bits[table.atom], table.bin, table.sums, answer.bins, table.groups)
+        found[len(plan.grid)] = trivial_error(sums, answer, rows.totals.weight)
+        if known is not None:
+            return plan
+        steep = slope(answer.on_grid(sums[:, 0])[0] / sums[:, 0, 0].sum(), plan.grid, facts)
+        return settle("theorem", plan.grid, steep, None)
+
+    return len(enough_levels(draft, lambda plan: found[len(plan.grid)]).grid)
+
+
 def _one_by_one(
     rows: LazyRows, prop: Property, draft: Plan, answer: Piecewise, settled: Settled, control: Control
-) -> tuple[Trace, theorem.CellTable, float, Plan]:
+) -> tuple[Trace, theorem.CellTable, float, Plan, theorem.Start]:
     table, constant, best = rows.atoms(prop, draft.grid, answer)
     plan = settled(np.stack([totals(table.bin, column, answer.bins) for column in table.sums.T], axis=1))
     state = State(table, answer, plan.grid, constant)
-    return run(state, plan.rule, control), state, best, plan
+    told = theorem.Start.of_atoms(state, answer)
+    return run(state, plan.rule, control), state, best, plan, told
 
 
 def _in_rounds(
     rows: LazyRows, prop: Property, draft: Plan, answer: Piecewise, settled: Settled, control: Control
-) -> tuple[Trace, theorem.CellTable, float, Plan]:
+) -> tuple[Trace, theorem.CellTable, float, Plan, theorem.Start]:
     """No atoms are made: every round is a pass over the rows, which replays the patches so far."""
     affordable(draft.grid, answer, len(rows.groups))
 
@@ -95,7 +124,7 @@ def _in_rounds(
     first = measure(())
     plan = settled(first[:, :, 0].sum(axis=0))
     trace, cells = run_batched(first, measure, answer, plan.grid, plan.rule, constant=constant, control=control)
-    return trace, cells, best, plan
+    return trace, cells, best, plan, theorem.Start.of_cells(first, answer, plan.grid)
 
 
 def judge(certificate: Certificate, rows: LazyRows, held: LazyRows, prop: Property, grid: Grid) -> Certificate:

@@ -117,10 +117,15 @@ def _printed(grid: Grid, lipschitz: float, alpha: float | None) -> Plan:
     return Plan("paper", grid, PrintedRule(asked), asked, lipschitz, drop)
 
 
+def levels_below(error: float, lipschitz: float, span: float) -> int:
+    """Levels of an even grid on a range of this length whose 8L²g² is at most `error`."""
+    return max(1, ceil(lipschitz * span * sqrt(8 / error) * (1 - 1e-12)))
+
+
 def _levels_for(alpha: float | None, lipschitz: float | None, span: float) -> int:
     if alpha is None or lipschitz is None:
         return DEFAULT_LEVELS
-    return max(1, ceil(lipschitz * span * sqrt(8 / alpha) * (1 - 1e-12)))
+    return levels_below(alpha, lipschitz, span)
 
 
 def _check_grid(grid: Grid, m: int | None, rows: Rows, prop: Property) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid import validate
-from multivalid.atoms.response import response
+from multivalid.atoms.response import Response, response
 from multivalid.atoms.select import Rows
 from multivalid.atoms.table import build
 from multivalid.audit.audit import Audit
@@ -19,10 +19,12 @@ from multivalid.batch.algorithm import Patch, Trace, run
 from multivalid.batch.batched import Cells, LabelTable, affordable, run_batched
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.control import UNLIMITED, Control
+from multivalid.batch.default_levels import LARGEST_TABLE, trivial_error
 from multivalid.batch.patches import predict, replay
-from multivalid.batch.plan import Plan, label_bound
+from multivalid.batch.plan import Plan, label_bound, levels_below
 from multivalid.batch.rules import Rule, TheoremRule, worst_error
 from multivalid.batch.state import State
+from multivalid.cells.tabulate import tabulate
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
@@ -56,12 +58,12 @@ def fit(
     start = grid.round(rows.predictions)
     table: CellTable
     if batched:
-        trace, table = _rounds(rows, prop, plan, control)
+        trace, table, told = _rounds(rows, prop, plan, control)
         levels = replay(trace.patches, start, len(grid), rows.membership)
     else:
-        trace, table, row_atom = _run(rows.labels, rows.weights, rows.membership, start, prop, grid, plan.rule, control)
+        trace, table, row_atom, told = _run(rows.labels, rows.weights, rows.membership, start, prop, grid, plan.rule, control)
         levels = table.level[row_atom]
-    certificate = _certify(rows, prop, plan, trace, table)
+    certificate = _certify(rows, prop, plan, trace, table, told)
     if held is not None:
         certificate = with_holdout(certificate, rows, held, prop, grid, trace.patches)
     return Fit(grid, levels, trace.patches, certificate)
@@ -109,7 +111,7 @@ def recalibrate(
     w = validate.weights(sample_weight, y.size)
     threshold, lipschitz = validate.positive(threshold, "threshold"), validate.positive(lipschitz, "lipschitz")
     rule = TheoremRule(threshold, 2 * lipschitz * grid.gap, threshold / (4 * lipschitz))
-    trace, state, row_atom = _run(y, w, groups, start.astype(np.intp), property, grid, rule, Control(max_updates))
+    trace, state, row_atom, _ = _run(y, w, groups, start.astype(np.intp), property, grid, rule, Control(max_updates))
     return state.level[row_atom], trace
 
 
@@ -122,22 +124,47 @@ def _run(
     grid: Grid,
     rule: Rule,
     control: Control,
-) -> tuple[Trace, State, NDArray[np.intp]]:
+) -> tuple[Trace, State, NDArray[np.intp], Start]:
     answer = response(prop, grid, labels)
     bins, moments = answer.encode(labels)
     table, row_atom = build(membership.by_row(), start, bins, moments * weights[:, None], membership.groups)
     state = State(table, answer, grid, float(weights @ answer.score_constant(labels)))
-    return run(state, rule, control), state, row_atom
+    told = Start.of_atoms(state, answer)
+    return run(state, rule, control), state, row_atom, told
 
 
-def _rounds(rows: Rows, prop: Property, plan: Plan, control: Control) -> tuple[Trace, Cells]:
+def _rounds(rows: Rows, prop: Property, plan: Plan, control: Control) -> tuple[Trace, Cells, Start]:
     answer = response(prop, plan.grid, rows.labels)
     affordable(plan.grid, answer, rows.membership.groups)
     constant = float(rows.weights @ answer.score_constant(rows.labels))
-    return run_batched(
-        LabelTable(answer, plan.grid)(rows), lambda patches: LabelTable(answer, plan.grid, patches)(rows), answer, plan.grid,
-        plan.rule, constant=constant, control=control,
+    first = LabelTable(answer, plan.grid)(rows)
+    trace, cells = run_batched(
+        first, lambda patches: LabelTable(answer, plan.grid, patches)(rows), answer, plan.grid, plan.rule, constant=constant,
+        control=control,
     )  # fmt: skip
+    return trace, cells, Start.of_cells(first, answer, plan.grid)
+
+
+class Start(NamedTuple):
+    """Errors before the first update: of the best constant prediction, and of the input."""
+
+    trivial: float | None
+    before: float
+
+    @classmethod
+    def of_atoms(cls, state: State, answer: Response) -> Start:
+        """From the table of atoms, where they stand."""
+        table = state.table
+        if answer.bins * table.groups * answer.width > LARGEST_TABLE:
+            return cls(None, worst_error(state.mass, state.identification))
+        by_bin = tabulate(table.bits[table.atom], table.bin, table.sums, answer.bins, table.groups)
+        return cls(trivial_error(by_bin, answer, state.total), worst_error(state.mass, state.identification))
+
+    @classmethod
+    def of_cells(cls, sums: Array, answer: Response, grid: Grid) -> Start:
+        """From the sums of (level, bin, group) of a pass."""
+        cells = Cells(sums, answer, grid, 0.0)
+        return cls(trivial_error(sums.sum(axis=0), answer, cells.total), worst_error(cells.mass, cells.identification))
 
 
 class CellTable(Protocol):
@@ -147,22 +174,37 @@ class CellTable(Protocol):
     identification: Array
 
 
-def _certify(rows: Rows, prop: Property, plan: Plan, trace: Trace, state: CellTable) -> Certificate:
+def _certify(rows: Rows, prop: Property, plan: Plan, trace: Trace, state: CellTable, told: Start) -> Certificate:
     best = prop.score(prop.solve_points(rows.labels), rows.labels)
     optimal = float(rows.weights @ best / rows.weights.sum())
     bound = label_bound(prop, plan.grid, rows.labels, rows.weights)
-    return certify(plan, trace, state, optimal=optimal, bound=bound, rows=effective_rows(rows.weights))
+    return certify(plan, trace, state, optimal=optimal, bound=bound, rows=effective_rows(rows.weights), **told._asdict())
 
 
-def certify(plan: Plan, trace: Trace, state: CellTable, *, optimal: float, bound: float, rows: float) -> Certificate:
-    """What a finished run guarantees; `optimal` is the least mean score, `bound` limits |V|, `rows` is the effective number."""
+def certify(
+    plan: Plan,
+    trace: Trace,
+    state: CellTable,
+    *,
+    optimal: float,
+    bound: float,
+    rows: float,
+    trivial: float | None = None,
+    before: float | None = None,
+) -> Certificate:
+    """What a finished run guarantees.
+
+    `optimal` is the least mean score, `bound` limits |V|, `rows` is the effective number, `trivial` the error of the best constant
+    prediction, `before` that of the input.
+    """
     error = worst_error(state.mass, state.identification)
     drops = trace.drops
     most = bounds.update_bound(trace.potential[0], optimal, 0.25, plan.drop_bound) if plan.drop_bound > 0 else None
     # Cells that no level improves do no harm when every group's error is within what was asked for all the same.
-    reached = trace.status == "blocked" and error <= plan.alpha
+    reached = trace.status == "converged" or (trace.status == "blocked" and error <= plan.alpha)
+    empty = trivial is not None and plan.alpha > trivial
     return Certificate(
-        status="converged" if reached else trace.status,
+        status=("vacuous" if empty else "converged") if reached else trace.status,
         mode=plan.mode,
         alpha=plan.alpha,
         error=error,
@@ -179,8 +221,18 @@ def certify(plan: Plan, trace: Trace, state: CellTable, *, optimal: float, bound
         sample_bound=bounds.generalisation(
             error, rows=rows, bound=bound, levels=len(plan.grid), groups=state.mass.shape[1], updates=len(trace.patches), delta=DELTA,
         ),
-        note="\n".join(filter(None, [_note(plan, trace), trace.note])),
+        note="\n".join(filter(None, [_needed(plan, trivial) if empty and reached else "", _note(plan, trace), trace.note])),
+        trivial=trivial,
+        error_before=before,
     )  # fmt: skip
+
+
+def _needed(plan: Plan, trivial: float | None) -> str:
+    """How many levels an error below that of a constant takes."""
+    if not trivial:
+        return "No number of levels promises less than a constant prediction has here: its error is 0."
+    levels = levels_below(trivial, plan.lipschitz, plan.grid.hi - plan.grid.lo)
+    return f"To promise less than a constant prediction has, m = {levels:,} levels are needed."
 
 
 def _note(plan: Plan, trace: Trace) -> str:

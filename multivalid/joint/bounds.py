@@ -11,6 +11,7 @@ from typing import NamedTuple
 from multivalid import validate
 from multivalid.errors import InputError
 from multivalid.properties import PairFacts
+from multivalid.properties.base import Interval
 
 
 def bayes_error_bound(alpha_first: float, alpha_stage: float, *, diameter: float, scale: float = 1.0) -> float:
@@ -44,12 +45,19 @@ class SecondBound(NamedTuple):
     reason: str
 
 
-def second_error_bound(facts: PairFacts, alpha_first: float, alpha_stage: float, anti: float | None = None) -> SecondBound:
-    """The smallest α¹* that the facts of a pair allow; `anti` is an L_a that the user knows."""
+def second_error_bound(
+    facts: PairFacts, alpha_first: float, alpha_stage: float, anti: float | None = None, *, reach: Interval | None = None
+) -> SecondBound:
+    """The smallest α¹* that the facts of a pair allow.
+
+    `anti` is an L_a that the user knows. `reach` is where first predictions can lie: D is how far they can be from Γ⁰, so a grid
+    that goes beyond the labels makes it larger.
+    """
     anti = facts.first.anti_lipschitz if anti is None else anti
     found: list[tuple[float, str]] = []
     if facts.bayes_scale is not None:
-        diameter = facts.first.range.length
+        ends = facts.first.range
+        diameter = ends.length if reach is None else max(reach.hi, ends.hi) - min(reach.lo, ends.lo)
         value = bayes_error_bound(alpha_first, alpha_stage, diameter=diameter, scale=facts.bayes_scale)
         found.append((value, "Bayes pair, no density bound: 2((cD)²α⁰ + α¹)"))
     if anti is not None and facts.conditional_lipschitz is not None:

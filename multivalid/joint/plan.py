@@ -77,7 +77,17 @@ def make_plan(rows: Rows, pair: Pair, *, mode: str, grid: Any, m: Any, alpha: An
         known[0] if known[0] is not None else population_slope(_only(rows, 0), pair.first, grids[0], facts.first),
         known[1] if known[1] is not None else second_slope(rows, pair, grids[1]),
     )
+    facts = _as_far_as(grids[0], pair, facts)
     return _printed(facts, grids, steep, wanted) if mode == "paper" else _theorem(facts, grids, steep, wanted)
+
+
+def _as_far_as(grid: Grid, pair: Pair, facts: PairFacts) -> PairFacts:
+    """Facts with the L_c that holds for first predictions anywhere on the grid, which may reach beyond the labels."""
+    ends, (lo, hi), domain = facts.labels, (grid.points[0], grid.points[-1]), pair.first.label_domain
+    wide = max(min(ends.lo, float(lo)), domain.lo), min(max(ends.hi, float(hi)), domain.hi)
+    if wide == (ends.lo, ends.hi) or facts.conditional_lipschitz is None:
+        return facts
+    return replace(facts, conditional_lipschitz=pair.facts(*wide).conditional_lipschitz)
 
 
 def _theorem(facts: PairFacts, grids: tuple[Grid, Grid], steep: tuple[float, float], wanted: list[float | None]) -> JointPlan:
@@ -89,7 +99,7 @@ def _theorem(facts: PairFacts, grids: tuple[Grid, Grid], steep: tuple[float, flo
     made = [_one_stage(*stage, most) for stage in zip(grids, steep, wanted, strict=True)]
     (rule0, alpha0, drop0), (rule1, alpha1, drop1) = made
     bounds = (_most_updates(facts.first.span, drop0), _most_updates(facts.second_span, drop1))
-    second = second_error_bound(facts, alpha0, alpha1)
+    second = second_error_bound(facts, alpha0, alpha1, reach=_points(grids[0]))
     return JointPlan("theorem", grids, (rule0, rule1), (alpha0, alpha1), second, steep, (drop0, drop1), bounds)
 
 
@@ -112,9 +122,13 @@ def _printed(facts: PairFacts, grids: tuple[Grid, Grid], steep: tuple[float, flo
     bounds = tuple(_most_updates(span, drop) for span, drop in zip(spans, drops, strict=True))
     second = second_error_bound(replace(facts, bayes_scale=None), *alpha)
     if second.value is None:
-        second = second_error_bound(facts, *alpha)
+        second = second_error_bound(facts, *alpha, reach=_points(grids[0]))
     rules = (PrintedCellRule(alpha[0] / m), PrintedCellRule(alpha[1] / m))
     return JointPlan("paper", grids, rules, _pair(alpha), second, steep, _pair(drops), (bounds[0], bounds[1]))
+
+
+def _points(grid: Grid) -> Interval:
+    return Interval(float(grid.points[0]), float(grid.points[-1]))
 
 
 def _pair(values: tuple[float, ...]) -> tuple[float, float]:

@@ -27,6 +27,7 @@ from multivalid.joint.plan import two
 from multivalid.joint.rank_scale import RankScale
 from multivalid.joint.reduction import Reduction, reduction_of
 from multivalid.joint.score import comparable_scores
+from multivalid.joint.theorem import holdout_bound
 from multivalid.practical import fit as batch
 from multivalid.practical.start import chance_limit
 from multivalid.properties import Pair, Quantile
@@ -60,8 +61,12 @@ class PairGoal:
         return cls((counts[0], counts[1]), grids, (wanted[0], wanted[1]), control)
 
     def stage(self) -> batch.Goal:
-        """The goal of one coordinate's own fit; an interruption ends the fit of the pair, not of a stage."""
-        return batch.Goal(control=replace(self.control, keep_interrupted=False))
+        """The goal of one coordinate's own fit; an interruption ends the fit of the pair, not of a stage.
+
+        Once the first coordinate has moved, the second as it came is no safe choice: a stage is held to its t alone, and the joint
+        score of the whole decides whether anything is done.
+        """
+        return batch.Goal(control=replace(self.control, keep_interrupted=False), needed_rows=0.0)
 
 
 @dataclass(frozen=True)
@@ -270,10 +275,12 @@ def _beyond(cells: PairCells, limit: float) -> list[BlockedPair]:
 
 
 def _judged(certificate: JointCertificate, held: Rows, pair: Pair, predictor: PairLinkPredictor) -> JointCertificate:
-    cells = measured(held, pair, predictor.grids, predictor.predict(held.predictions, held.membership))
+    seen = predictor.predict(held.predictions, held.membership)
+    cells = measured(held, pair, predictor.grids, seen)
     first, second = cells.debiased()
     return replace(
         certificate,
         holdout_error=(float(cells.first_errors().max()), float(cells.second_errors().max())),
         holdout_debiased=(float(first.max()), float(second.max())),
+        holdout_bound=holdout_bound(cells, pair, predictor.grids, held, seen),
     )

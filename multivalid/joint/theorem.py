@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 from multivalid.atoms.response import response
 from multivalid.atoms.select import Rows
 from multivalid.atoms.table import AtomTable, build
-from multivalid.audit.pair_cells import pair_cells, solved_cells
+from multivalid.audit.pair_cells import PairCells, pair_cells, solved_cells
+from multivalid.batch.bounds import generalisation
 from multivalid.batch.control import UNLIMITED, Control
+from multivalid.batch.theorem import DELTA, effective_rows
+from multivalid.grid import Grid
 from multivalid.joint import bounds
 from multivalid.joint.algorithm import JointRun, JointTrace
 from multivalid.joint.certificate import JointCertificate
@@ -121,8 +124,9 @@ def _certify(rows: Rows, pair: Pair, plan: JointPlan, trace: JointTrace, place: 
     if min(plan.drops) > 0:
         made = int(np.floor((initial - optimal) / plan.drops[0] * (1 + 1e-9) + 1e-9))
         most = bounds.update_bound(min(max(made, 0), plan.bounds[0]) if plan.bounds[0] else made, plan.bounds[1])
+    trivial = trivial_errors(rows, pair)
     return JointCertificate(
-        status="uncalibrated" if trace.status == "converged" and _broken(plan, found.error) else trace.status,
+        status=_status(plan, trace, found.error, trivial),
         mode=plan.mode,
         alpha=(plan.alpha[0], float("nan") if plan.second.value is None else plan.second.value),
         stage_alpha=plan.alpha[1],
@@ -141,8 +145,39 @@ def _certify(rows: Rows, pair: Pair, plan: JointPlan, trace: JointTrace, place: 
         steepest=(trace.steepest[0], trace.steepest[1]),
         blocked=trace.blocked,
         joint_score=None if scores is None else _means(scores, rows.weights),
-        note="\n".join(filter(None, [_note(plan, trace, found.error), trace.note])),
+        initial=initial,
+        optimal=optimal,
+        trivial=trivial,
+        note="\n".join(filter(None, [_needed(plan, trivial), _note(plan, trace, found.error), trace.note])),
     )
+
+
+def _status(plan: JointPlan, trace: JointTrace, error: tuple[float, float], trivial: tuple[float, float] | None) -> str:
+    if trace.status != "converged":
+        return trace.status
+    if _broken(plan, error):
+        return "uncalibrated"
+    return "vacuous" if _shortfall(plan, trivial) > 1 else "converged"
+
+
+def _shortfall(plan: JointPlan, trivial: tuple[float, float] | None) -> float:
+    """By how much the errors promised exceed those of a constant prediction, at worst; at most 1 where they promise something."""
+    if trivial is None:
+        return 0.0
+    promised = (plan.alpha[0], plan.second.value)
+    ratios = [0.0 if p is None else (p / t if t > 0 else np.inf) for p, t in zip(promised, trivial, strict=True)]
+    return float(max(ratios))
+
+
+def _needed(plan: JointPlan, trivial: tuple[float, float] | None) -> str:
+    """How many levels promise less than a constant prediction has: errors fall with the square of their number."""
+    short = _shortfall(plan, trivial)
+    if short <= 1:
+        return ""
+    if not np.isfinite(short):
+        return "No number of levels promises less than a constant prediction has here: its error is 0."
+    m = [int(np.ceil(len(grid) * np.sqrt(short))) for grid in plan.grids]
+    return f"To promise less than a constant prediction has, about m = ({m[0]:,}, {m[1]:,}) levels are needed."
 
 
 def _means(scores: tuple[Array, Array], weights: Array) -> tuple[float, float]:
@@ -177,8 +212,40 @@ def _failures(plan: JointPlan, trace: JointTrace, error: tuple[float, float]) ->
 
 
 def _broken(plan: JointPlan, error: tuple[float, float]) -> bool:
-    """Whether the second error is above what was promised; only the printed algorithm can do that."""
-    return plan.mode == "paper" and plan.second.value is not None and error[1] > plan.second.value
+    """Whether the second error is above what was promised; checked in every mode, though only the printed algorithm should do that."""
+    return plan.second.value is not None and error[1] > plan.second.value * (1 + 1e-9)
+
+
+def holdout_bound(cells: PairCells, pair: Pair, grids: tuple[Grid, Grid], held: Rows, seen: Array) -> tuple[float, float]:
+    """Bounds on the population's two errors with probability 95 %, V¹ at the predicted γ⁰; every slice counts as a group.
+
+    They hold for labels like those seen: C is the largest |V| at the ends of the predictions and at the predictions themselves.
+    """
+    rows, groups, labels = effective_rows(held.weights), cells.mass.shape[2], held.labels
+    first, second = ((float(column.min()), float(column.max())) for column in seen.T)
+    v0 = max(float(np.abs(pair.first.identify(end, labels)).max()) for end in first)
+    ends = [pair.identify_second(f, s, labels) for f in first for s in second]
+    v1 = max(float(np.abs(v).max()) for v in (*ends, pair.identify_second(seen[:, 0], seen[:, 1], labels)))
+    made = [
+        generalisation(float(errors.max()), rows=rows, bound=limit, levels=len(own), groups=groups * len(other), delta=DELTA)
+        for errors, limit, own, other in (
+            (cells.first_errors(), v0, grids[0], grids[1]),
+            (cells.second_errors(cells.seen), v1, grids[1], grids[0]),
+        )
+    ]
+    return made[0], made[1]
+
+
+def trivial_errors(rows: Rows, pair: Pair) -> tuple[float, float] | None:
+    """The errors of one pair of predictions for everybody, Γ⁰ and Γ¹ of all labels; None where there is no group but everyone."""
+    if rows.membership.groups < 2:
+        return None
+    kept = rows.weights > 0
+    first, second = pair.solve(rows.labels[kept], rows.weights[kept])
+    place = np.zeros(len(rows), dtype=np.intp)
+    predictions = np.tile([first, second], (len(rows), 1))
+    cells = pair_cells(pair, rows.labels, predictions, rows.weights, place, (1, 1), rows.membership)
+    return float(cells.first_errors().max()), float(cells.second_errors().max())
 
 
 def with_holdout(certificate: JointCertificate, held: Rows, pair: Pair, predictor: PairLevelPredictor) -> JointCertificate:
@@ -192,4 +259,5 @@ def with_holdout(certificate: JointCertificate, held: Rows, pair: Pair, predicto
         certificate,
         holdout_error=(float(cells.first_errors().max()), float(cells.second_errors().max())),
         holdout_debiased=(float(first.max()), float(second.max())),
+        holdout_bound=holdout_bound(cells, pair, predictor.grids, held, seen),
     )

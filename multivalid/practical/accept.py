@@ -44,7 +44,7 @@ def gains(base: Array, test: LinkRows, candidates: list[Candidate], loss: Matchi
     return {c.name: before - test.weights * loss.prop.score(loss.link.final(c.eta(test)), test.labels) for c in candidates}
 
 
-def choose(parts: list[dict[str, Array]]) -> tuple[str | None, list[str]]:
+def choose(parts: list[dict[str, Array]], needed_rows: float = NEEDED_ROWS) -> tuple[str | None, list[str]]:
     """The last stage that beats the one accepted before it, over all held-out parts; and what each stage gained, in words."""
     best: str | None = None
     accepted = np.zeros(sum(next(iter(part.values())).size for part in parts))
@@ -55,9 +55,9 @@ def choose(parts: list[dict[str, Array]]) -> tuple[str | None, list[str]]:
         gain = np.concatenate([part[_latest(part, name)] for part in parts])
         t = t_statistic(gain - accepted)
         told = sharing_rows(gain - accepted)
-        enough = best is not None or told >= NEEDED_ROWS
+        enough = best is not None or told >= needed_rows
         better = enough and t > (NEEDED_FOR_ANY if best is None else NEEDED_FOR_MORE)
-        why = "" if enough else f"; only {told:.0f} held-out rows tell the difference, {NEEDED_ROWS:.0f} are needed"
+        why = "" if enough else f"; only {told:.0f} held-out rows tell the difference, {needed_rows:.0f} are needed"
         report.append(f"{name}: held-out score gain {gain.mean():.3g} (t = {t:.1f}), {'kept' if better else 'dropped'}{why}")
         if better:
             best, accepted = name, gain

@@ -48,13 +48,19 @@ class Goal:
     """What the user fixed."""
 
     def __init__(
-        self, m: int | None = None, grid: Grid | None = None, alpha: float | None = None, control: Control = UNLIMITED
+        self,
+        m: int | None = None,
+        grid: Grid | None = None,
+        alpha: float | None = None,
+        control: Control = UNLIMITED,
+        needed_rows: float = accept.NEEDED_ROWS,
     ) -> None:
         self.m = None if m is None else validate.count(m, "m")
         self.levels = LEVELS if self.m is None else self.m
         self.grid = grid
         self.alpha = None if alpha is None else validate.positive(alpha, "alpha")
         self.control = control
+        self.needed_rows = needed_rows  # rows that must share the held-out gain; see `accept`
 
 
 def fit(
@@ -95,7 +101,7 @@ def _choose(rows: LinkRows, base: Array, loss: Matching, goal: Goal, trace: _Tra
     report: list[str] = []
     try:
         parts, candidates = _held_out(rows, base, loss, goal, trace)
-        best, report = accept.choose(parts)
+        best, report = accept.choose(parts, goal.needed_rows)
         if best is None:
             return None, report, False
         if len(parts) > 1:

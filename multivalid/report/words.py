@@ -14,6 +14,7 @@ LEVEL = 0.05
 
 MEANING = {
     "converged": "The goal was reached: on the rows fitted, no group's error exceeds the error asked for.",
+    "vacuous": "The error asked for was reached, but a constant prediction reaches it too: it promises nothing.",
     "blocked": "Some cells stay above the goal because no change of their level improves the score.",
     "budget": "The fit stopped at the number of updates allowed; more updates would lower the error further.",
 }

@@ -32,7 +32,8 @@ class TestBudget:
     def test_a_budget_that_suffices_changes_nothing(self) -> None:
         full = long_run()
         same = long_run(max_updates=full.certificate.updates)
-        assert (same.certificate.status, same.patches) == ("converged", full.patches)
+        assert (same.certificate.status, same.patches) == (full.certificate.status, full.patches)
+        assert full.certificate.status in ("converged", "vacuous")
 
     def test_no_update_at_all(self) -> None:
         fitted = long_run(max_updates=0)

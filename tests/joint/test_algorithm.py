@@ -38,12 +38,12 @@ def test_theorem_bounds_are_never_exceeded(block):
         pair, rows, plan, made = fitted(seed)
         c = made.certificate
         slack = 1 + 1e-9
-        assert c.status in ("converged", "blocked"), (seed, pair)
+        assert c.status in ("converged", "vacuous", "blocked"), (seed, pair)
         assert sum(c.updates) <= c.update_bound, (seed, pair)
         assert c.passes <= c.updates[0] + 2, (seed, pair)
         for least, bound in zip(c.least_drop, c.drop_bound, strict=True):
             assert np.isnan(least) or least >= bound * (1 - 1e-6), (seed, pair)
-        if c.status == "converged":
+        if c.status != "blocked":
             assert c.error[0] <= c.alpha[0] * slack, (seed, pair)
             assert c.stage_error <= c.stage_alpha * slack, (seed, pair)
             assert np.isnan(c.alpha[1]) or c.error[1] <= c.alpha[1] * slack, (seed, pair)
@@ -93,7 +93,7 @@ def test_printed_inner_loop_would_spin():
     assert not any(c.side == 0 for c in printed.certificate.blocked)
     assert 0.05 * 0.95**2 < printed.certificate.alpha[0] / 20 == pytest.approx(0.25)
     ours = stuck("theorem", (5.0, None))
-    assert ours.certificate.status == "converged"
+    assert ours.certificate.status == "vacuous"  # a constant would do here: the point is that the loop ends
     assert ours.grids[1].hi == pytest.approx(20.0)
 
 

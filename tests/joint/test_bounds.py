@@ -87,3 +87,53 @@ def test_bayes_excess_inequality_on_random_laws():
 def test_update_bound():
     assert update_bound(0, 5) == 5
     assert update_bound(2, 5) == 17
+
+
+def test_a_grid_beyond_the_labels_makes_the_promise_weaker():
+    """D is how far a first prediction can be from the truth, and a user's grid may go beyond the labels."""
+    random = np.random.default_rng(0)
+    y, group = random.random(400), random.random(400) < 0.4
+    said = np.column_stack([random.uniform(-3, 4, 400), random.random(400)])
+    made = []
+    for lo, hi in ((0, 1), (-3, 4)):
+        grids = mv.Grid.uniform(lo, hi, 40), mv.Grid.uniform(0, 17, 60)
+        inside = np.clip(said, [lo, 0], [hi, 17])
+        made.append(mv.multicalibrate(y, inside, groups=[group], property="mean_variance", mode="theorem", grid=grids).certificate)
+    near, far = made
+    first = [grid * 2 * 4 for grid in (1 / 40**2, (7 / 40) ** 2)]
+    assert near.alpha[0] == pytest.approx(first[0])
+    assert far.alpha[0] == pytest.approx(first[1])
+    # The target (y − γ⁰)² is twice the score, and predictions can be 39/40 of the grid's length from the truth.
+    assert far.alpha[1] >= 2 * ((2 * 7 * 39 / 40) ** 2 * far.alpha[0] + far.stage_alpha) * (1 - 1e-9)
+    assert far.alpha[1] <= 2 * ((2 * 7) ** 2 * far.alpha[0] + far.stage_alpha) * (1 + 1e-9)
+    for one in made:
+        assert one.status in ("converged", "vacuous", "blocked")
+        assert one.error[1] <= one.alpha[1]
+
+
+def test_the_check_of_the_promise_is_made_in_theorem_mode_too():
+    from dataclasses import replace
+
+    from multivalid.joint import theorem
+    from multivalid.joint.bounds import SecondBound
+    from multivalid.joint.plan import make_plan
+    from tests.joint.problems import problem
+
+    pair, rows, levels = problem(3)
+    plan = make_plan(rows, pair, mode="theorem", grid=None, m=levels, alpha=None, lipschitz=None)
+    honest = theorem.fit(rows, pair, plan)
+    if honest.certificate.error[1] > 0:
+        broken = replace(plan, second=SecondBound(honest.certificate.error[1] / 2, "wrong on purpose"))
+        assert theorem.fit(rows, pair, broken).certificate.status in ("uncalibrated", "blocked")
+
+
+def test_rows_held_out_bound_the_errors_of_a_pair():
+    random = np.random.default_rng(1)
+    y, group = random.random(4000), random.random(4000) < 0.4
+    said = np.column_stack([np.full(4000, 0.5), np.full(4000, 1 / 12)])
+    for mode in ("theorem", "practical"):
+        made = mv.multicalibrate(y, said, groups=[group], property="mean_variance", mode=mode, holdout=0.5)
+        bound = made.certificate.holdout_bound
+        assert bound is not None
+        assert all(b >= e for b, e in zip(bound, made.certificate.holdout_error, strict=True))
+        assert "on the population with probability 95 %" in made.certificate.summary()

@@ -271,3 +271,29 @@ def test_groups_that_matter_more_along_the_base_are_found() -> None:
     assert "twist" in names
     error = {name: float(np.mean((fitted.eta - truth) ** 2)) for name, fitted in names.items()}
     assert error["twist"] < 0.1 * error["group shifts"]
+
+
+def test_a_gain_that_few_rows_carry_is_no_gain() -> None:
+    """Rare events: one row decides the whole held-out comparison, however large t looks."""
+    gain = np.full(400, 1e-6)
+    gain[:5] = 1.0
+    assert accept.t_statistic(gain) > accept.NEEDED_FOR_ANY
+    assert accept.sharing_rows(gain) == pytest.approx(5)
+    best, (said,) = accept.choose([{"group shifts": gain}])
+    assert best is None
+    assert "only 5 held-out rows tell the difference, 30 are needed" in said
+    assert accept.choose([{"group shifts": np.tile([1.0, 0.5], 200)}])[0] == "group shifts"
+
+
+@pytest.mark.parametrize("kind", ["rare", "heavy"])
+def test_a_right_base_is_left_alone_on_few_rows(kind: str) -> None:
+    changed = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(100, 501))
+        groups = [rng.random(n) < share for share in (0.5, 0.3, 0.1)]
+        base = np.clip(rng.lognormal(-4, 0.8, n), 1e-4, 0.5) if kind == "rare" else np.exp(rng.normal(0, 1, n))
+        y = (rng.random(n) < base).astype(float) if kind == "rare" else base * np.exp(2 * rng.normal(0, 1, n) - 2)
+        fitted = mv.multicalibrate(y, base, groups=groups)
+        changed += not np.array_equal(fitted.predict(base, groups=groups), base)
+    assert changed <= 1
