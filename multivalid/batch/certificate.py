@@ -83,7 +83,8 @@ class Certificate(Generic[N, W, B]):
     ----------
     status : str
         "converged": the error asked for was reached, and it is one worth asking for. "vacuous": it was reached, but a constant
-        prediction reaches it too. "blocked": some cells violate the goal and nothing improves them. "budget": stopped early. "uncalibrated": the loop ended above its promise.
+        prediction reaches it too. "blocked": some cells violate the goal and nothing improves them. "budget": stopped early.
+        "uncalibrated": the loop ended above its promise.
     mode : str
         The rule that was followed.
     alpha : float
@@ -176,10 +177,6 @@ class Certificate(Generic[N, W, B]):
             lines.append("The predictions met this already: nothing had to be done.")
         if self.status == "vacuous":
             lines.append(self._vacuous())
-        if self.status == "coarse":
-            lines.append(
-                f"{self.off} groups are off beyond chance on these rows all the same: take more levels, or practical mode."
-            )
         if self.mode == "practical" and self.status == "blocked" and not self.blocked:
             lines.append(
                 "No cell is off beyond chance: what is left above the error asked cannot be told from noise on these rows."

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import multivalid as mv
 from multivalid.errors import ModelFileError
 from multivalid.groups.membership import Membership
-from multivalid.practical import newton, start
+from multivalid.practical import accept, newton, start
 from multivalid.practical.accept import choose, t_statistic
 from multivalid.practical.data import LinkRows, Matching
 from multivalid.evaluators import Arrays, DenseMembers
