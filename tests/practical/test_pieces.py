@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import multivalid as mv
 from multivalid.errors import ModelFileError
+from multivalid.evaluators import Arrays, DenseMembers
 from multivalid.groups.membership import Membership
 from multivalid.practical import accept, newton, start
 from multivalid.practical.accept import choose, t_statistic
 from multivalid.practical.data import LinkRows, Matching
-from multivalid.evaluators import Arrays, DenseMembers
 from multivalid.practical.link import Link, LogOdds, choose_link
 from multivalid.practical.model import Model
 from multivalid.practical.shifts import ShiftRound
