@@ -236,7 +236,7 @@ class Calibration(Generic[T, C]):
         0.015625
         """
         source = self._opened(y_true, y_pred, data, groups, sample_weight)
-        return audit_source(self._calibrated(source), self._target, self.grid, beyond=True)
+        return audit_source(self._calibrated(source), self._target)
 
     @property
     def _target(self) -> Target:
@@ -314,7 +314,9 @@ class Calibration(Generic[T, C]):
         source = self._rows if y_true is None else self._opened(y_true, y_pred, data, groups, sample_weight)
         if source is None:
             return None, None
-        return audit_source(source, self._target), audit_source(self._calibrated(source), self._target)
+        after = audit_source(self._calibrated(source), self._target)
+        levels = after.grids if len(after.grids) > 1 else after.grids[0]
+        return audit_source(source, self._target, levels, beyond=True), after  # both on the same levels
 
     def _chapters(self) -> list[Any]:
         from multivalid.report.sources import Chapter

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from multivalid.atoms.frames import from_columns
-from multivalid.audit.coordinate import CoordinateAudit, audit_coordinate
-from multivalid.audit.text import verdict_line, worst_table
+from multivalid.audit.coordinate import CoordinateAudit, audit_coordinate, evidence_of
+from multivalid.audit.text import headlines, off_groups, unknown_lines, verdict_line, worst_table
+from multivalid.cells.chance import findings
 from multivalid.cells.sums import CellSums
 from multivalid.errors import InputError
 from multivalid.grid import Grid
@@ -33,7 +34,8 @@ JOINT_LEVELS = LevelPolicy(few=5, levels=5)  # of either coordinate: cells are c
 
 
 class Cell(NamedTuple):
-    """One (group, level): its rows, mean prediction, solved property, mean V with its standard error, and its share of the error."""
+    """One (group, level): its rows, mean prediction, solved property, mean V with its standard error, its share of the error, and how
+    surprising the mean is when predictions are right (z, a normal deviate)."""
 
     group: str
     level: float
@@ -44,6 +46,7 @@ class Cell(NamedTuple):
     identification: float
     standard_error: float
     error: float
+    z: float
 
 
 class Audit:
@@ -56,11 +59,15 @@ class Audit:
         averages to zero where predictions are right (for a mean, prediction − outcome).
     table : dict of arrays
         One row per group: name, rows, weight, error (V-form), gamma_error (the same with prediction − property in place of mean V),
-        l1, linf, worst_level, debiased, chi2 with its degrees of freedom dof, p_value, p_adjusted, prediction (mean), value (Γ of the
-        group's labels).
+        l1, linf, worst_level, debiased, chi2 with its degrees of freedom dof, p_value, p_adjusted (nan: the rows cannot tell),
+        gap (mean V, in the label's units or as a share covered) with gap_low and gap_high (all intervals hold together with 95 %),
+        rms (√(error/share of the rows) without what noise adds: how far off typically along the prediction) with rms_low and rms_high,
+        detectable (the gap that would be found in four cases of five), prediction (mean), value (Γ of the group's labels).
     cells : dict of arrays
         One row per non-empty (group, level): group, level, rows, weight, prediction, value, identification (mean V), standard_error,
-        error (p·v²).
+        error (p·v²), z (how surprising, as a normal deviate).
+    off : list of str
+        Names of the groups that are off beyond chance, worst first.
     verdict : str
         One line for a person.
     property, grid, groups
@@ -88,7 +95,10 @@ class Audit:
 
     def _read(self) -> None:
         """The table and the cells, from the sums."""
-        alone = audit_coordinate(self._source, self.property.coordinates[0], self.grids[0], self._sums[0], self._laws)
+        coordinate = self.property.coordinates[0]
+        rows = evidence_of(self._source, coordinate, self.grids[0], self._sums[0])
+        (said,) = self._findings = findings([rows])
+        alone = audit_coordinate(self._source, coordinate, self.grids[0], self._sums[0], self._laws, said, rows)
         self.coordinates: tuple[CoordinateAudit, ...] = (alone,)
         self.grid, self.table, self.cells = alone.grid, alone.table, alone.cells
 
@@ -98,9 +108,28 @@ class Audit:
         return float(self.table["error"].max())
 
     @property
+    def off(self) -> list[str]:
+        """Names of the groups that are off beyond chance, worst first."""
+        return list(dict.fromkeys(name for one in self.coordinates for name in off_groups(one.table)))
+
+    @property
     def verdict(self) -> str:
-        """How many groups are off beyond chance."""
+        """How many groups are off beyond chance, and for how many the rows are too few to tell."""
         return verdict_line(self.table)
+
+    @property
+    def headlines(self) -> list[str]:
+        """A sentence for each group that is off, worst first: how far, in the label's units, with its interval."""
+        return [line for one in self.coordinates for line in headlines(one.table, one.units)]
+
+    @property
+    def holdout_bound(self) -> tuple[float, ...]:
+        """An upper 95 % limit for the largest error of any group on the population, one per coordinate (asymptotic).
+
+        For rows that played no part in making the predictions. The largest of the groups' own limits is one for the largest error: the
+        group whose true error is largest does not depend on the rows.
+        """
+        return tuple(float(np.max(said.limit)) for said in self._findings)
 
     def worst(self, k: int = 10) -> list[Cell]:
         """The k cells that contribute most to the error, largest first."""
@@ -109,7 +138,9 @@ class Audit:
 
     def summary(self, k: int = 10) -> str:
         """The verdict and the k worst groups, as text that fits a terminal."""
-        return "\n".join([self.verdict, "", worst_table(self.table, k), "", *self.groups.notes]).rstrip()
+        (one,) = self.coordinates
+        told = [*headlines(self.table, one.units)[:k], *unknown_lines(self.table, one.units)]
+        return "\n".join([self.verdict, *told, "", worst_table(self.table, one.units, k), "", *self.groups.notes]).rstrip()
 
     def to_frame(self) -> Any:
         """The per-group table as a data frame of the kind that `data` was."""
@@ -205,6 +236,7 @@ def audit(
     property: Pair,
     grid: Any | None = None,
     sample_weight: Any = None,
+    cluster: Any = None,
 ) -> PairAudit: ...
 @overload
 def audit(
@@ -216,6 +248,7 @@ def audit(
     property: str | Target = "mean",
     grid: Any | None = None,
     sample_weight: Any = None,
+    cluster: Any = None,
 ) -> Audit: ...
 def audit(
     y_true: Any,
@@ -226,6 +259,7 @@ def audit(
     property: str | Target = "mean",
     grid: Grid | Any | None = None,
     sample_weight: Any = None,
+    cluster: Any = None,
 ) -> Audit:
     """For each group: how far are the predictions off, given their own value, and is that beyond chance?
 
@@ -245,6 +279,9 @@ def audit(
     sample_weight : array-like or column name, optional
         Non-negative weights. They say how much a row counts, not how often it was seen: the tests stay the same when all are doubled. A
         row of weight 0 is not there.
+    cluster : array-like or column name, optional
+        Rows with the same value share their luck (a day of flights, a customer's claims): the unit of chance is then the cluster. For
+        rows in memory. Without it rows are taken as independent.
 
     Returns
     -------
@@ -254,8 +291,9 @@ def audit(
     -----
     V is the property's identification function: for a mean, prediction − outcome; for a quantile, 1[outcome ≤ prediction] − τ. With p the
     mass of a cell (group, level) and v its mean V, a group's error is Σ p·v². The debiased error subtracts from each v² the
-    variance of v, so that pure noise averages to zero. The test compares the error with the law that noise alone would give it, a
-    multiple of χ² (`chi2` and `dof`); Holm's correction covers all groups. Rows are taken as independent.
+    variance of v, so that pure noise averages to zero. Two tests per group, of the gap (mean V) and of the shape along the prediction (a χ²
+    statistic, `chi2` with `dof`), are joined by Bonferroni's rule, groups by Holm's. Labels 0 and 1, and quantiles, have a known law when
+    predictions are right; elsewhere the noise is learned from everyone at a level. See `docs/chance.md`.
 
     Examples
     --------
@@ -269,7 +307,7 @@ def audit(
     '1 of 2 groups is off beyond chance at 5 %: group 1.'
     """
     target = require(property)
-    source = open_source(y_true, y_pred, groups=groups, data=data, target=target, sample_weight=sample_weight)
+    source = open_source(y_true, y_pred, groups=groups, data=data, target=target, sample_weight=sample_weight, cluster=cluster)
     return audit_source(source, target, grid)
 
 

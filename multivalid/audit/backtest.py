@@ -19,6 +19,7 @@ from multivalid.cells.adjust import holm
 from multivalid.errors import InputError
 from multivalid.properties import QuantileCVaR
 from multivalid.properties.base import Array
+from multivalid.sources.rows import cluster_numbers
 
 CORRECTIONS = ("hommel", "holm")
 POWER = 0.8  # an error as large as `detectable_es` is found so often
@@ -174,23 +175,6 @@ def backtest(
     if sample_weight is None:
         table["exceedances"] = table["exceedances"].astype(np.int64)
     return Backtest(tau, losses, table, rows.frame)
-
-
-def cluster_numbers(cluster: Any, frame: Any, rows: int) -> NDArray[np.intp] | None:
-    """Every row's cluster as a number from 0, from a column's name or any values that can be equal."""
-    if cluster is None:
-        return None
-    values = np.asarray(select.resolve(cluster, frame, "cluster"))
-    if values.ndim != 1 or values.size != rows:
-        raise InputError(f"cluster must have one value for each of the {rows} rows, got an array of shape {values.shape}.")
-    if values.dtype == object:
-        missing = [i for i, value in enumerate(values.tolist()) if value is None or value != value]
-        values = values.astype(str)
-    else:
-        missing = np.flatnonzero(values != values).tolist()
-    if missing:
-        raise InputError(f"cluster must not have missing values: {len(missing)} are missing, the first at row {missing[0]}.")
-    return np.unique(values, return_inverse=True)[1].astype(np.intp)
 
 
 def check_sides(outcome: Array, value: Array, shortfall: Array, tau: float, losses: bool) -> None:

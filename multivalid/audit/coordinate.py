@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.audit.text import verdict_line
+from multivalid.audit.text import Units, units_of, verdict_line
 from multivalid.cells import inference, measures
+from multivalid.cells.chance import Evidence, Findings, evidence
 from multivalid.cells.statistics import CellStatistics
 from multivalid.cells.sums import CellSums
 from multivalid.grid import Grid
@@ -41,6 +42,7 @@ class CoordinateAudit:
     sums: CellSums
     source: Source
     coordinate: Coordinate
+    evidence: Evidence
     alone: bool = True  # not judged together with other coordinates
 
     @cached_property
@@ -62,19 +64,25 @@ class CoordinateAudit:
         """How many groups are off beyond chance."""
         return verdict_line(self.table)
 
+    @cached_property
+    def units(self) -> Units:
+        """How gaps are written: points of a share, or the label's own unit."""
+        return units_of(self.property, self.evidence)
+
     @property
     def property(self) -> Any:  # last: it hides the decorator
         """What is predicted."""
         return self.coordinate.predicted
 
 
-def audit_coordinate(source: Source, coordinate: Coordinate, grid: Grid, sums: CellSums, laws: Laws) -> CoordinateAudit:
+def audit_coordinate(
+    source: Source, coordinate: Coordinate, grid: Grid, sums: CellSums, laws: Laws, said: Findings, rows: Evidence
+) -> CoordinateAudit:
     """The audit of a single coordinate, from its sums on its own levels."""
     cell = CellStatistics.of(sums)
     mass, mean, filled = cell.mass, cell.mean, cell.weight > 0
     group_weight = cell.weight.sum(axis=0)
     solved = laws.cells[0]
-    test = tests(cell)
     table: Columns = {
         "name": np.array(source.groups.names),
         "rows": cell.rows.sum(axis=0).astype(np.int64),
@@ -85,17 +93,42 @@ def audit_coordinate(source: Source, coordinate: Coordinate, grid: Grid, sums: C
         "linf": measures.linf(mass, mean),
         "worst_level": np.where(group_weight > 0, grid.points[np.argmax(mass * mean**2, axis=0)], np.nan),
         "debiased": inference.debiased(mass, mean, cell.variance, cell.rows),
-        "chi2": test.statistic,
-        "dof": test.freedom,
-        "p_value": test.p_value,
-        "p_adjusted": inference.holm(test.p_value),
+        **chance_columns(said, rows),
         "prediction": cell.group_prediction,
         "value": laws.groups[0],
     }
-    cells = cell.columns(table["name"], grid.points) | {"value": solved[filled]}
-    return CoordinateAudit(grid, table, cells, sums, source, coordinate)
+    cells = cell.columns(table["name"], grid.points) | {"value": solved[filled]} | cell_columns(rows, filled)
+    return CoordinateAudit(grid, table, cells, sums, source, coordinate, rows)
 
 
-def tests(cell: CellStatistics) -> inference.ChiSquare:
-    """χ² of the mean V of every group."""
-    return inference.chi_square(cell.mass, cell.mean, cell.steady, cell.effective, cell.kurtosis)
+def chance_columns(said: Findings, rows: Evidence) -> Columns:
+    """What is said about chance, group by group."""
+    statistic, freedom = rows.test.chi_square
+    return {
+        "chi2": statistic,
+        "dof": freedom,
+        "p_value": said.p_value,
+        "p_adjusted": said.p_adjusted,
+        "gap": said.gap,
+        "gap_low": said.gap_low,
+        "gap_high": said.gap_high,
+        "rms": said.rms,
+        "rms_low": said.rms_low,
+        "rms_high": said.rms_high,
+        "detectable": said.detectable,
+    }
+
+
+def cell_columns(rows: Evidence, filled: NDArray[np.bool_]) -> Columns:
+    """Of every cell that has rows: the standard error of its mean V, and how surprising that mean is, as a normal deviate."""
+    weight = rows.sums["weight"]
+    spread = np.sqrt(np.maximum(rows.cell_variance(), 0.0)) * rows.scale
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {"standard_error": (spread / weight)[filled], "z": (rows.cell_z() / np.sqrt(rows.stretch))[filled]}
+
+
+def evidence_of(source: Source, coordinate: Coordinate, grid: Grid, sums: CellSums) -> Evidence:
+    """What the rows say about a coordinate, from the sums on its own levels."""
+    assert sums.law is not None
+    assert sums.chance is not None
+    return evidence(sums.law, sums.chance, scale=sums.scale, clusters=source.clusters(coordinate, grid, sums))

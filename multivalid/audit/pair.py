@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.audit.audit import Audit
-from multivalid.audit.coordinate import CoordinateAudit, tests
+from multivalid.audit.coordinate import CoordinateAudit, cell_columns, chance_columns, evidence_of
 from multivalid.audit.pair_cells import PairCells
-from multivalid.cells import inference
+from multivalid.audit.text import worst_table
+from multivalid.cells.chance import findings
+from multivalid.cells.sentences import headlines, off_groups, unknown_lines
 from multivalid.cells.statistics import CellStatistics
-from multivalid.levels import SIGNIFICANCE
 
 SHARED = ("name", "rows", "weight")
 
@@ -27,9 +28,9 @@ class PairAudit(Audit):
         The largest V-error of any group: both conditions of joint multicalibration, V¹ at the true Γ⁰ of each cell.
     table : dict of arrays
         One row per group: name, rows, weight, and for each coordinate ("first_…", "second_…") error (V-form), gamma_error, debiased,
-        chi2, p_value, p_adjusted, prediction (mean), value (first: Γ⁰ of the group's labels; second: the mean target
-        at the predicted f⁰, since Γ¹ of a mixture is no mean of Γ¹). The test and the debiased error take V¹ at
-        the predicted f⁰; Holm's correction covers both coordinates of all groups.
+        what is said about chance (chi2, dof, p_value, p_adjusted, gap, rms, … as in `Audit.table`), prediction (mean), value
+        (first: Γ⁰ of the group's labels; second: the mean target at the predicted f⁰, since Γ¹ of a mixture is no mean of Γ¹). The
+        tests and the debiased error take V¹ at the predicted f⁰; Holm's correction and the intervals cover both coordinates of all groups.
     cells : PairCells
         Everything by (level⁰, level¹, group).
 
@@ -47,12 +48,17 @@ class PairAudit(Audit):
         self.cells = PairCells.of(self._sums, self._laws, [len(grid) for grid in self.grids])
         shape = tuple(len(grid) for grid in self.grids)
         # Each coordinate is tested on the levels of its own prediction; V¹ is taken at the predicted f⁰.
-        self._alone = [CellStatistics.of(one.along(shape, k)) for k, one in enumerate(self._sums)]
+        own = [one.along(shape, k) for k, one in enumerate(self._sums)]
+        self._alone = [CellStatistics.of(one) for one in own]
+        self._evidence = [
+            evidence_of(self._source, coordinate, grid, one)
+            for coordinate, grid, one in zip(self.property.coordinates, self.grids, own, strict=True)
+        ]
+        self._findings = findings(self._evidence)
         self.table = self._table()
 
     def _table(self) -> dict[str, NDArray[Any]]:
-        cells, found = self.cells, [tests(alone) for alone in self._alone]
-        adjusted = inference.holm(np.concatenate([test.p_value for test in found])).reshape(len(found), -1)
+        cells = self.cells
         errors = cells.first_errors(), cells.second_errors()
         gammas = cells.first_errors(cells.first_gap), cells.second_errors(cells.second_gap)
         debiased = cells.debiased()
@@ -67,9 +73,7 @@ class PairAudit(Audit):
                 "error": errors[k],
                 "gamma_error": gammas[k],
                 "debiased": debiased[k],
-                "chi2": found[k].statistic,
-                "p_value": found[k].p_value,
-                "p_adjusted": adjusted[k],
+                **chance_columns(self._findings[k], self._evidence[k]),
                 "prediction": self._alone[k].group_prediction,
                 "value": self._laws.groups[k],
             }
@@ -85,8 +89,13 @@ class PairAudit(Audit):
             table = {name: self.table[name] for name in SHARED}
             table |= {name.removeprefix(own): column for name, column in self.table.items() if name.startswith(own)}
             cells = self._alone[k].columns(table["name"], self.grids[k].points)
+            cells |= cell_columns(self._evidence[k], self._alone[k].weight > 0)
             # A joint score of both exists for some pairs, none for one coordinate.
-            made.append(CoordinateAudit(self.grids[k], table, cells, self._sums[k], self._source, coordinate, alone=False))
+            made.append(
+                CoordinateAudit(
+                    self.grids[k], table, cells, self._sums[k], self._source, coordinate, self._evidence[k], alone=False
+                )
+            )
         return tuple(made)
 
     @property
@@ -108,26 +117,16 @@ class PairAudit(Audit):
     def verdict(self) -> str:
         """How many groups are off beyond chance, in either coordinate."""
         found = []
-        for k, name in zip(self.property.keys, self.property.names, strict=True):
-            off = np.flatnonzero(self.table[f"{k}_p_adjusted"] <= SIGNIFICANCE)
-            worst = off[np.argsort(-self.table[f"{k}_error"][off], kind="stable")][:3]
-            named = f" ({', '.join(self.table['name'][worst])}{', …' if off.size > 3 else ''})" if off.size else ""
-            found.append(f"{name}: {off.size} of {len(self.table['name'])} groups off beyond chance at 5 %{named}")
+        for one, name in zip(self.coordinates, self.property.names, strict=True):
+            off = off_groups(one.table)
+            named = f" ({', '.join(off[:3])}{', …' if len(off) > 3 else ''})" if off else ""
+            found.append(f"{name}: {len(off)} of {len(self.table['name'])} groups off beyond chance at 5 %{named}")
         return "; ".join(found) + "."
 
     def summary(self, k: int = 10) -> str:
-        """The verdict and the k worst groups, as text that fits a terminal."""
-        keys = self.property.keys
-        share = sum(self.table[f"{c}_error"] / max(float(self.table[f"{c}_error"].max()), 1e-300) for c in keys)
-        order = np.argsort(-share, kind="stable")[:k]
-        width = min(max([len("group"), *(len(str(self.table["name"][i])) for i in order)]), 34)
-        titles = "".join(f" {'error ' + s:>9} {'said':>10} {'actual':>10} {'p (Holm)':>9}" for s in "⁰¹")
-        lines = [self.verdict, "", f"{'group':<{width}} {'rows':>9}{titles}"]
-        for i in order:
-            numbers = "".join(
-                f" {self.table[f'{c}_error'][i]:>9.2e} {self.table[f'{c}_prediction'][i]:>10.4g} {self.table[f'{c}_value'][i]:>10.4g} "
-                f"{self.table[f'{c}_p_adjusted'][i]:>9.2g}"
-                for c in keys
-            )
-            lines.append(f"{str(self.table['name'][i])[:width]:<{width}} {self.table['rows'][i]:>9,}{numbers}")
+        """The verdict and the k worst groups of either coordinate, as text that fits a terminal."""
+        lines = [self.verdict]
+        for one, name in zip(self.coordinates, self.property.names, strict=True):
+            told = [*headlines(one.table, one.units)[:k], *unknown_lines(one.table, one.units)]
+            lines += ["", f"{name[0].upper()}{name[1:]}", *told, worst_table(one.table, one.units, k)]
         return "\n".join([*lines, "", *self.groups.notes]).rstrip()

@@ -1,37 +1,37 @@
-"""The audit in words and in a table for a terminal."""
+"""The audit in a table for a terminal; its sentences are those of `cells.sentences`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.levels import SIGNIFICANCE
+from multivalid.cells.sentences import Units, headlines, off_groups, units_of, unknown_lines, verdict_line, worst_first
+
+__all__ = ["Units", "headlines", "interval", "off_groups", "units_of", "unknown_lines", "verdict_line", "worst_table"]
 
 
-def verdict_line(table: dict[str, NDArray[Any]]) -> str:
-    """How many groups are off beyond chance, the worst of them named."""
-    off = np.flatnonzero(table["p_adjusted"] <= SIGNIFICANCE)
-    groups = len(table["name"])
-    if off.size == 0:
-        return f"None of {groups} groups is off beyond chance at 5 %."
-    worst = off[np.argsort(-table["error"][off], kind="stable")]
-    named = ", ".join(str(name) for name in table["name"][worst[:3]]) + (", …" if off.size > 3 else "")
-    verb = "is" if off.size == 1 else "are"
-    return f"{off.size} of {groups} groups {verb} off beyond chance at 5 %: {named}."
+def interval(table: dict[str, NDArray[Any]], units: Units, i: int) -> str:
+    """The gap's interval."""
+    return f"{units.signed(float(table['gap_low'][i]))} to {units.signed(float(table['gap_high'][i]))}"
 
 
-def worst_table(table: dict[str, NDArray[Any]], k: int) -> str:
-    """The k groups with the largest error."""
-    order = np.argsort(-table["error"], kind="stable")[:k]
+def worst_table(table: dict[str, NDArray[Any]], units: Units, k: int) -> str:
+    """The k worst groups: gap with its interval and typical error in `units`, and the p-value."""
+    order = worst_first(table)[:k]
     width = min(max([len("group"), *(len(str(table["name"][i])) for i in order)]), 34)
-    lines = [f"{'group':<{width}} {'rows':>9} {'error':>9} {'debiased':>9} {'predicted':>10} {'actual':>10} {'p (Holm)':>9}"]
+    unit = " (points)" if units.points else ""
+    lines = [
+        f"{'group':<{width}} {'rows':>9} {'predicted':>10} {'actual':>10} {'gap' + unit:>13} {'95 % interval':>18} "
+        f"{'rms':>8} {'p (Holm)':>9}"
+    ]
     for i in order:
         name = str(table["name"][i])
         name = name if len(name) <= width else name[: width - 1] + "…"
+        p = float(table["p_adjusted"][i])
         lines.append(
-            f"{name:<{width}} {table['rows'][i]:>9,} {table['error'][i]:>9.2e} {table['debiased'][i]:>9.2e} "
-            f"{table['prediction'][i]:>10.4g} {table['value'][i]:>10.4g} {table['p_adjusted'][i]:>9.2g}"
+            f"{name:<{width}} {table['rows'][i]:>9,} {table['prediction'][i]:>10.4g} {table['value'][i]:>10.4g} "
+            f"{units.signed(float(table['gap'][i])):>13} {interval(table, units, i):>18} "
+            f"{units.number(float(table['rms'][i])):>8} {'–' if p != p else f'{p:.2g}':>9}"
         )
     return "\n".join(lines)

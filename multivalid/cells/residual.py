@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from multivalid.cells.merge import add_up, count, join_levels
 from multivalid.cells.pearson import lower_tail, upper_tail
-from multivalid.cells.two_valued import two_sided
+from multivalid.cells.two_valued import shape_tail, two_sided
 from multivalid.properties.base import Array
 
 Sums = Mapping[str, Array]
@@ -96,10 +96,9 @@ class NoiseTest:
         sides = np.minimum(t["above"], t["below"]) < EACH_SIDE
         return np.asarray(sides | (ratio(t["x2"] ** 2, t["x4"]) < HEAVY))
 
-    def shape(self) -> Array:
-        """p-value of a wrong shape along the prediction: Σz² over levels joined until each is about normal; nan with one part."""
-        from scipy.special import gammaincc
-
+    @cached_property
+    def chi_square(self) -> tuple[Array, Array]:
+        """Σz² over levels joined until each is about normal, scaled so that a χ² law fits, and its degrees of freedom."""
         fourth = ratio(smooth(self.sums["x4"][:, 0]), smooth(self.sums["weight2"][:, 0]))[:, None] * self.sums["weight2"]
         parts = join_levels(lambda v, f: v**2 >= ENOUGH * f, self.level_variance, fourth)
         parts_of = count(parts)
@@ -109,8 +108,11 @@ class NoiseTest:
         square = ratio(v**2, variance * self.noisier).sum(axis=0)
         excess = ratio(fourth, variance**2) - 3 * ratio(np.ones_like(rows), rows) * (rows > 0)
         stretch = np.maximum(1.0, 1 + np.where(variance > 0, excess, 0.0).sum(axis=0) / (2 * parts_of))
-        p = gammaincc(parts_of / stretch / 2, square / stretch / 2)
-        return np.asarray(np.where((parts_of > 1) & (self.variance > 0), p, np.nan))
+        return square / stretch, np.asarray(np.where((parts_of > 1) & (self.variance > 0), parts_of / stretch, 0.0))
+
+    def shape(self) -> Array:
+        """p-value of a wrong shape along the prediction; nan with one part."""
+        return shape_tail(*self.chi_square)
 
     @cached_property
     def centred_levels(self) -> Array:

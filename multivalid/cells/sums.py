@@ -6,11 +6,13 @@ level of the predictions, or a combination of levels where several coordinates a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
+from multivalid.cells.terms import Law
 from multivalid.properties.base import Array
 
 
@@ -27,6 +29,8 @@ class CellSums:
     prediction : Σw·prediction
     score : ΣwS where it costs no pass of its own, else None
     moments : Σw·t_k(y), shape (places, groups, K), t_0 = 1; None where Γ does not follow from them
+    chance : the sums that tests, intervals and limits need, by name (see `terms`), in relative weights and units of `scale`
+    law, scale : what is known of V when predictions are right, and the unit of V in `chance`
 
     Examples
     --------
@@ -45,9 +49,12 @@ class CellSums:
     residual_fourths: Array
     score: Array | None = None
     moments: Array | None = None
+    chance: Mapping[str, Array] | None = None
+    law: Law | None = None
+    scale: float = 1.0
 
     def __add__(self, other: CellSums) -> CellSums:
-        """The sums of both sets of rows."""
+        """The sums of both sets of rows; `chance` is dropped, as its units are those of one set."""
         both: dict[str, Any] = {name: _both(mine, getattr(other, name)) for name, mine in self._named()}
         return CellSums(**both)
 
@@ -56,13 +63,27 @@ class CellSums:
         if len(shape) == 1:
             return self
         others = tuple(k for k in range(len(shape)) if k != axis)
-        kept: dict[str, Any] = {
-            name: None if mine is None else mine.reshape(*shape, *mine.shape[1:]).sum(axis=others) for name, mine in self._named()
+
+        def kept(table: Array) -> Array:
+            return np.asarray(table.reshape(*shape, *table.shape[1:]).sum(axis=others))
+
+        made: dict[str, Any] = {name: None if mine is None else kept(mine) for name, mine in self._named()}
+        chance = None if self.chance is None else {name: kept(table) for name, table in self.chance.items()}
+        return CellSums(**made, chance=chance, law=self.law, scale=self.scale)
+
+    def with_chance(self, law: Law, found: dict[str, Array], mean_weight: float, scale: float) -> CellSums:
+        """The same with the sums of a law; those that every law shares are these sums in relative weights."""
+        common = {
+            "rows": self.rows,
+            "weight": self.weight / mean_weight,
+            "weight2": self.squares / mean_weight / mean_weight,
+            "v": self.residual / mean_weight / scale,
+            "prediction": self.prediction / mean_weight,
         }
-        return CellSums(**kept)
+        return replace(self, chance=law.complete(common | found), law=law, scale=scale)
 
     def _named(self) -> list[tuple[str, Any]]:
-        return [(field.name, getattr(self, field.name)) for field in fields(self)]
+        return [(field.name, getattr(self, field.name)) for field in fields(self) if field.name not in ("chance", "law", "scale")]
 
 
 def _both(mine: Array | None, other: Array | None) -> Array | None:

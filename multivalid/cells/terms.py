@@ -49,6 +49,10 @@ class Law(ABC):
     def terms(self, row: Row) -> dict[str, Term]:
         """The terms of those sums."""
 
+    def complete(self, sums: dict[str, Any]) -> dict[str, Any]:
+        """What follows from the sums taken, beside them."""
+        return sums
+
     def all_terms(self, row: Row) -> dict[str, Term]:
         """The terms of every sum, by name."""
         w = row.weight
@@ -66,22 +70,17 @@ class Law(ABC):
 class TwoValued(Law):
     """Given the prediction V has two values, low ≤ 0 ≤ high; its mean is 0, so it is high with probability p = −low/(high − low).
 
-    So it is for the probability of an event (labels 0 and 1, p = 1 − prediction) and for quantiles (p = τ, whatever the law of the labels).
-    With u = w·(high − low): wV = u·(b − p), b the indicator of the high value, and q = p(1 − p) is the variance of b.
-
-    `jumps` says whether V jumps where label and prediction are equal; such ties may be counted on either side.
+    So it is for the probability of an event (labels 0 and 1, p = 1 − prediction). With u = w·(high − low): wV = u·(b − p), b the
+    indicator of the high value, and q = p(1 − p) is the variance of b.
     """
-
-    jumps: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Σu, Σu², Σu³, Σu⁴, Σu(1−p), Σuq, Σuq(1−2p), Σu²q, Σu³q(1−2p), Σu⁴q, Σu⁴q² and what ties carry."""
-        return ("u", "u2", "u3", "u4", "ur", "uq", "ut", "u2q", "u3t", "u4q", "u4qq", *(("tied",) if self.jumps else ()))
+        """Σu, Σu², Σu³, Σu⁴, Σu(1−p), Σuq, Σuq(1−2p), Σu²q, Σu³q(1−2p), Σu⁴q, Σu⁴q²."""
+        return ("u", "u2", "u3", "u4", "ur", "uq", "ut", "u2q", "u3t", "u4q", "u4qq")
 
     def terms(self, row: Row) -> dict[str, Term]:
         """The terms of `names`, for a row with `low` and `high`."""
-        gap = row.high - row.low
         # A prediction outside the range of its labels leaves no room for chance: p is then 0 or 1.
         low, high = row.low * row.as_number(row.low < 0), row.high * row.as_number(row.high > 0)
         p, rest = (
@@ -90,13 +89,47 @@ class TwoValued(Law):
         )  # both from themselves: 1 − p of a probability of 1e-15 has no digits left
         q = p * rest
         t = q * (rest - p)
-        u = row.weight if row.plain else row.weight * gap
-        u2 = u if row.plain else u * u
-        u3, u4 = (u, u) if row.plain else (u2 * u, u2 * u2)
+        u, u2, u3, u4 = powers(row)
         uq, ut = u * q, u * t
         made = {"u": u, "u2": u2, "u3": u3, "u4": u4, "ur": u * rest, "uq": uq, "ut": ut, "u4qq": u4 * q * q}
         made |= {"u2q": uq, "u3t": ut, "u4q": uq} if row.plain else {"u2q": u2 * q, "u3t": u3 * t, "u4q": u4 * q}
-        return made | ({"tied": u * row.as_number(row.tied)} if self.jumps else {})
+        return {name: made[name] for name in self.names}
+
+
+@dataclass(frozen=True)
+class Coverage(TwoValued):
+    """Two values with one and the same probability in every row: a quantile covers with p = τ, whatever the law of the labels.
+
+    V jumps where label and prediction are equal; such ties may be counted on either side.
+    """
+
+    chance: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Σu, Σu², Σu³, Σu⁴ and what ties carry: the rest follows."""
+        return ("u", "u2", "u3", "u4", "tied")
+
+    def terms(self, row: Row) -> dict[str, Term]:
+        """The terms of `names`."""
+        u, u2, u3, u4 = powers(row)
+        return {"u": u, "u2": u2, "u3": u3, "u4": u4, "tied": u * row.as_number(row.tied)}
+
+    def complete(self, sums: dict[str, Any]) -> dict[str, Any]:
+        """The sums of any two-valued V."""
+        q = self.chance * (1 - self.chance)
+        t = q * (1 - 2 * self.chance)
+        factors = {"ur": ("u", 1 - self.chance), "uq": ("u", q), "ut": ("u", t), "u2q": ("u2", q), "u3t": ("u3", t)}
+        factors |= {"u4q": ("u4", q), "u4qq": ("u4", q * q)}
+        return sums | {name: sums[power] * factor for name, (power, factor) in factors.items()}
+
+
+def powers(row: Row) -> tuple[Term, Term, Term, Term]:
+    """u to the first four powers; one and the same column where it is 1 everywhere."""
+    if row.plain:
+        return row.weight, row.weight, row.weight, row.weight
+    u = row.weight * (row.high - row.low)
+    return u, u * u, u * u * u, u * u * u * u
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,13 @@ def nearest_to_zero(low: Array, high: Array) -> Array:
     return np.asarray(np.clip(0.0, low, high))
 
 
+def shape_tail(statistic: Array, freedom: Array) -> Array:
+    """Upper tail of χ²; nan where there is no degree of freedom."""
+    from scipy.special import gammaincc
+
+    return np.asarray(np.where(freedom > 0, gammaincc(np.maximum(freedom, 1e-9) / 2, statistic / 2), np.nan))
+
+
 @dataclass(frozen=True)
 class CoinTest:
     """Tests of gap and shape for every group.
@@ -96,10 +103,9 @@ class CoinTest:
         effective = np.divide(t["u2"] ** 2, t["u4"], out=np.zeros_like(t["u4"]), where=t["u4"] > 0)
         return np.asarray(effective < np.minimum(COINS, t["rows"]) * (1 - 1e-6))
 
-    def shape(self) -> Array:
-        """p-value of a wrong shape along the prediction: Σz² over levels joined until each is about normal; nan with one part."""
-        from scipy.special import gammaincc
-
+    @cached_property
+    def chi_square(self) -> tuple[Array, Array]:
+        """Σz² over levels joined until each is about normal, scaled so that a χ² law fits, and its degrees of freedom."""
         parts = join_levels(self._enough(), self.sums["u2q"], self.sums["u2"], self.sums["u3t"], self.sums["rows"])
         parts_of = count(parts)
         made = {
@@ -111,8 +117,11 @@ class CoinTest:
         square = np.divide(s**2, variance, out=np.zeros_like(s), where=used).sum(axis=0)
         fourth = np.divide(made["u4q"] - 6 * made["u4qq"], variance**2, out=np.zeros_like(s), where=used)
         stretch = np.maximum(1.0, (2 * parts_of + fourth.sum(axis=0)) / (2 * parts_of))
-        p = gammaincc(parts_of / stretch / 2, square / stretch / 2)
-        return np.asarray(np.where(parts_of > 1, p, np.nan))
+        return square / stretch, np.asarray(np.where(parts_of > 1, parts_of / stretch, 0.0))
+
+    def shape(self) -> Array:
+        """p-value of a wrong shape along the prediction; nan with one part."""
+        return shape_tail(*self.chi_square)
 
     def _enough(self) -> Callable[..., NDArray[np.bool_]]:
         unequal = self.unequal

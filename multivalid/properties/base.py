@@ -188,6 +188,16 @@ class Property(Target):
         return self.solve_segments(labels, np.ones_like(labels), np.arange(labels.size)) if known is None else np.asarray(known)
 
     @property
+    def of_event(self) -> bool:
+        """Whether it is the probability of an event, so that V is prediction − 1 or prediction whatever the label."""
+        return False
+
+    @property
+    def two_values(self) -> tuple[float, float] | None:
+        """The only two values that V can take, the lower first, where they depend on neither label nor prediction; else None."""
+        return None
+
+    @property
     def degree(self) -> int | None:
         """d with Γ(c·Y) = c^d·Γ(Y) for every c > 0; None where there is none."""
         return None

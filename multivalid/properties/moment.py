@@ -83,6 +83,10 @@ class EventProbability(Expectation):
     def __repr__(self) -> str:
         return f"EventProbability({_end_text(self.lo)}, {_end_text(self.hi)})"
 
+    @property
+    def of_event(self) -> bool:
+        return True
+
     def transform(self, ops: Ops, label: Any) -> Any:
         return ops.number((label >= self.lo) & (label <= self.hi))
 

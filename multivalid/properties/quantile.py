@@ -86,6 +86,10 @@ class Quantile(Location):
     def degree(self) -> int:
         return 1
 
+    @property
+    def two_values(self) -> tuple[float, float]:
+        return -self.tau, 1 - self.tau
+
     def facts(self, lo: float = 0.0, hi: float = 1.0) -> Facts:
         most = max(self.tau, 1 - self.tau)
         reason = "the coverage of a single label jumps; L is the largest density of the labels, estimated per cell on data"

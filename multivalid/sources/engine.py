@@ -17,6 +17,7 @@ from multivalid.atoms.partitions import fold
 from multivalid.atoms.response import Piecewise
 from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT, totals_of
 from multivalid.atoms.table import AtomTable, build
+from multivalid.cells.gather import ChanceTerms
 from multivalid.cells.sums import CellSums
 from multivalid.errors import InputError
 from multivalid.grid import Grid
@@ -95,17 +96,30 @@ class EngineSource:
     def cells(self, target: Target, grids: Sequence[Grid]) -> tuple[CellSums, ...]:
         """The sums of the coordinate over (level × group)."""
         coordinate, grid = target.coordinates[0], grids[0]
-        sums = probe.cells(self, coordinate.predicted, grid)
+        chance = self._chance(coordinate)
+        sums = probe.cells(self, coordinate.predicted, grid, chance)
         rows, weight, residual, squares, residual_squares, prediction, fourths, score = np.moveaxis(sums[..., :8], 2, 0)
         if not np.isfinite(residual).all():
             self._refuse(coordinate)
-        moments = np.concatenate([weight[..., None], sums[..., 8:]], axis=2)
+        split = sums.shape[2] - len(chance.law.names)
+        moments = np.concatenate([weight[..., None], sums[..., 8:split]], axis=2)
         decided = coordinate.predicted.solve_moments(np.ones((1, moments.shape[2]))) is not None
-        return (
-            CellSums(
-                rows, weight, squares, residual, residual_squares, prediction, fourths[:, :1], score, moments if decided else None
-            ),
+        made = CellSums(
+            rows, weight, squares, residual, residual_squares, prediction, fourths[:, :1], score, moments if decided else None
         )  # fmt: skip
+        found = dict(zip(chance.law.names, np.moveaxis(sums[..., split:], 2, 0), strict=True))
+        return (made.with_chance(chance.law, found, chance.mean_weight, chance.scale),)
+
+    def clusters(self, coordinate: Coordinate, grid: Grid, sums: CellSums) -> None:
+        """None: clusters are for rows in memory."""
+        return
+
+    def _chance(self, coordinate: Coordinate) -> ChanceTerms:
+        ends = [self.totals.least, self.totals.most, self.totals.lowest, self.totals.highest]
+        largest = max((abs(end) for end in ends if math.isfinite(end)), default=1.0)
+        return ChanceTerms.of(
+            coordinate, binary=self.totals.binary, mean_weight=self.totals.weight / max(len(self), 1), largest=largest
+        )
 
     def mean_score(self, coordinate: Coordinate) -> float:
         """Mean score of the predictions, by a pass of its own."""

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid import validate
+from multivalid.cells.clusters import ClusterSums, cluster_sums, level_blocks
+from multivalid.cells.gather import ChanceTerms
 from multivalid.cells.sums import CellSums
 from multivalid.cells.tabulate import tabulate_groups
 from multivalid.errors import InputError
@@ -43,6 +45,7 @@ class MemorySource:
     frame : the frame that the rows came in, if any
     kept : positions of these rows among those given, where some had no weight (they are not there); None for all of them
     given : how many rows were given
+    cluster : numbers of clusters whose rows share their luck; None where rows are independent
     """
 
     labels: Array
@@ -53,6 +56,7 @@ class MemorySource:
     frame: nw.DataFrame[Any] | None
     kept: Index | None = None
     given: int | None = None
+    cluster: Index | None = None
 
     def __len__(self) -> int:
         return int(self.labels.size)
@@ -151,19 +155,45 @@ class MemorySource:
             columns |= {"weight": w, "squares": w * w}
         statistics = [] if self.columns.shape[1] > 1 else deciding_statistics(coordinate, self.labels)
         further = [t if self._plain else w * t for t in statistics]
-        found = tabulate_groups(self.membership, place, [*columns.values(), *further], places)
-        tables = dict(zip(columns, found, strict=False))
+        chance = self.chance_terms(coordinate, v)
+        terms = chance.terms(NUMPY, list(self.columns.T), self.labels, w, v, self._plain)
+        # One and the same column is summed once.
+        other = {id(term): term for term in terms.values() if not (self._plain and term is w)}
+        found = tabulate_groups(self.membership, place, [*columns.values(), *further, *other.values()], places)
+        tables: dict[str, Any] = dict(zip(columns, found, strict=False))
+        split = len(columns) + len(further)
+        summed = dict(zip(other, found[split:], strict=True)) | ({id(w): tables["rows"]} if self._plain else {})
         if self._plain:
             tables |= {"weight": tables["rows"], "squares": tables["rows"]}
         if further:
-            tables["moments"] = np.stack([tables["weight"], *found[len(columns) :]], axis=2)
+            tables["moments"] = np.stack([tables["weight"], *found[len(columns) : split]], axis=2)
         fourths = np.bincount(place, weights=squares * squares if self._plain else squares * v * v, minlength=places)
-        return CellSums(**tables, residual_fourths=fourths[:, None].astype(np.float64, copy=False))
+        made = CellSums(**tables, residual_fourths=fourths[:, None].astype(np.float64, copy=False))
+        sums = {name: summed[id(term)] for name, term in terms.items()}
+        return made.with_chance(chance.law, sums, chance.mean_weight, chance.scale)
 
     def mean_score(self, coordinate: Coordinate) -> float:
         """Mean score of the predictions."""
         score = coordinate.scoring(NUMPY, list(self.columns.T), self.labels)
         return float(self.weights @ score / self.weights.sum())
+
+    def chance_terms(self, coordinate: Coordinate, v: Array) -> ChanceTerms:
+        """What is known of V when predictions are right, and the terms to sum."""
+        largest = float(np.abs(v).max(initial=0.0))
+        return ChanceTerms.of(
+            coordinate, binary=self.totals.binary, mean_weight=self.totals.weight / max(len(self), 1), largest=largest
+        )
+
+    def clusters(self, coordinate: Coordinate, grid: Grid, sums: CellSums) -> ClusterSums | None:
+        """Sums over the clusters of each group, on a few blocks of the levels of this coordinate; None where rows are independent."""
+        if self.cluster is None or sums.chance is None:
+            return None
+        spread = sums.chance["u2q" if "u2q" in sums.chance else "x2"][:, 0]
+        block = level_blocks(spread)[grid.round(self.columns[:, coordinate.column])]
+        w = self.weights / (self.totals.weight / len(self))
+        masks = [self.membership.mask(g) for g in range(self.membership.groups)]
+        numbers = np.unique(self.cluster, return_inverse=True)[1].astype(np.intp)  # a selection of rows may leave gaps
+        return cluster_sums(numbers, block, masks, w * self.residuals(coordinate) / sums.scale, w)
 
     def residuals(self, coordinate: Coordinate) -> Array:
         """V of every row; refused where it is not finite."""
@@ -179,8 +209,9 @@ class MemorySource:
     def take(self, rows: Index) -> MemorySource:
         """A selection of rows."""
         return MemorySource(
-            self.labels[rows], self.predictions[rows], self.weights[rows], self.groups, self.membership.take(rows), self.frame
-        )
+            self.labels[rows], self.predictions[rows], self.weights[rows], self.groups, self.membership.take(rows), self.frame,
+            cluster=None if self.cluster is None else self.cluster[rows],
+        )  # fmt: skip
 
     def column(self, k: int) -> MemorySource:
         """The same rows with one column of their predictions."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from multivalid.errors import InputError
 from multivalid.groups.remote import gather, lazy_frame
 from multivalid.properties import Property
 from multivalid.sources.engine import EngineSource
@@ -26,6 +27,7 @@ def open_source(
     data: Any = None,
     sample_weight: Any = None,
     arrays: Any = None,
+    cluster: Any = None,
 ) -> Source:
     """Rows where they live, checked: columns are there and hold finite numbers, labels suit the target, groups are fitted.
 
@@ -45,6 +47,9 @@ def open_source(
     arrays : boolean arrays, optional
         For groups that are fitted already, and were given as boolean arrays: these arrays for the new rows.
 
+    cluster : array-like or column name, optional
+        Rows with the same value share their luck; for rows in memory.
+
     Examples
     --------
     >>> from multivalid.properties import Mean
@@ -54,10 +59,15 @@ def open_source(
     """
     frame = lazy_frame(data)
     width = len(target.coordinates)
+    if frame is not None and cluster is not None:
+        raise InputError(
+            "cluster needs rows in memory, as luck is summed cluster by cluster; collect the frame first (df.collect())."
+        )
     if frame is not None and isinstance(target, Property):
         return open_engine(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=target)
     if frame is not None:
         data = gather(frame, f"predictions of {width} columns are worked on")
     return open_rows(
-        y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=width, arrays=arrays, target=target
-    )
+        y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=width, arrays=arrays, target=target,
+        cluster=cluster,
+    )  # fmt: skip

@@ -35,6 +35,7 @@ def open_rows(
     arrays: Any = None,
     target: Target | None = None,
     weightless: bool = False,
+    cluster: Any = None,
 ) -> MemorySource:
     """Check and gather the columns; groups are fitted here unless they already are (`arrays`: their boolean arrays, given again).
 
@@ -49,9 +50,10 @@ def open_rows(
         raise InputError(f"y_true has {labels.size} rows but data has {len(frame)}; both must describe the same rows.")
     if target is not None:
         labels = target.check_labels(labels if weights.all() else np.where(weights > 0, labels, labels[np.argmax(weights > 0)]))
+    units = cluster_numbers(cluster, frame, labels.size)
     if weightless or sample_weight is None or weights.all():
         fitted, membership = _groups(groups, data, labels.size, arrays)
-        return MemorySource(labels, predictions, weights, fitted, membership, frame)
+        return MemorySource(labels, predictions, weights, fitted, membership, frame, cluster=units)
     kept = np.flatnonzero(weights)
     rest = (
         data
@@ -64,7 +66,25 @@ def open_rows(
         membership = membership.take(kept)
     else:
         fitted, membership = _groups(_without(groups, kept, labels.size), rest, kept.size, None)
-    return MemorySource(labels[kept], predictions[kept], weights[kept], fitted, membership, frame, kept, labels.size)
+    units = None if units is None else units[kept]
+    return MemorySource(labels[kept], predictions[kept], weights[kept], fitted, membership, frame, kept, labels.size, units)
+
+
+def cluster_numbers(cluster: Any, frame: Any, rows: int) -> NDArray[np.intp] | None:
+    """Every row's cluster as a number from 0, from a column's name or any values that can be equal."""
+    if cluster is None:
+        return None
+    values = np.asarray(resolve(cluster, frame, "cluster"))
+    if values.ndim != 1 or values.size != rows:
+        raise InputError(f"cluster must have one value for each of the {rows} rows, got an array of shape {values.shape}.")
+    if values.dtype == object:
+        missing = [i for i, value in enumerate(values.tolist()) if value is None or value != value]
+        values = values.astype(str)
+    else:
+        missing = np.flatnonzero(values != values).tolist()
+    if missing:
+        raise InputError(f"cluster must not have missing values: {len(missing)} are missing, the first at row {missing[0]}.")
+    return np.unique(values, return_inverse=True)[1].astype(np.intp)
 
 
 def predictions_of(y_pred: Any, frame: nw.DataFrame[Any] | None, width: int) -> Array:

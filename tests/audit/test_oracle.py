@@ -27,12 +27,13 @@ def messy(case: Case, rows: int = 120, seed: int = 0):
 
 def compare(found: mv.Audit, table: list, cells: list, scale: float, tolerance: float = 1e-12) -> None:
     expected = {name: np.array([row[name] for row in table]) for name in table[0]}
-    assert set(found.table) == {*expected, "name"}
+    # What is said of chance has oracles of its own, in tests/cells.
+    chance = {"chi2", "dof", "p_value", "p_adjusted", "gap", "gap_low", "gap_high", "rms", "rms_low", "rms_high", "detectable"}
+    assert set(found.table) == {*expected, *chance, "name"}
     unit = {"error": 2, "gamma_error": 2, "debiased": 2, "l1": 1, "linf": 1, "prediction": 1, "value": 1, "worst_level": 1}
     for name, column in expected.items():
         size = scale ** unit.get(name, 0)
-        relative = 1e-9 if name in ("chi2", "dof", "p_value", "p_adjusted") else tolerance
-        np.testing.assert_allclose(found.table[name], column, rtol=relative, atol=tolerance * size, err_msg=name)
+        np.testing.assert_allclose(found.table[name], column, rtol=tolerance, atol=tolerance * size, err_msg=name)
     names = list(found.table["name"])
     order = sorted(range(len(found.cells["group"])), key=lambda i: (names.index(found.cells["group"][i]), found.cells["level"][i]))
     assert len(order) == len(cells)
@@ -42,7 +43,6 @@ def compare(found: mv.Audit, table: list, cells: list, scale: float, tolerance: 
     np.testing.assert_allclose(
         found.cells["identification"][order], [c["mean"] for c in cells], rtol=tolerance, atol=tolerance * scale
     )
-    np.testing.assert_allclose(found.cells["standard_error"][order], [c["steady"] ** 0.5 for c in cells], rtol=1e-9)
     assert [names.index(found.cells["group"][i]) for i in order] == [cell["group"] for cell in cells]
 
 
@@ -73,14 +73,14 @@ def test_a_single_row():
     compare(found, *audit_naive.audit([1.0], [0.25], [[True]], mv.Mean(), [0.25]), 1.0)
     assert found.table["debiased"][0] == 0.0
     assert found.error == 0.5625
-    assert found.table["p_value"][0] > 0.05
+    assert np.isnan(found.table["p_value"][0])  # one row cannot tell
 
 
 def test_nothing_off_at_all():
     found = mv.audit([0.25, 0.25], [0.25, 0.25], groups=[])
     compare(found, *audit_naive.audit([0.25, 0.25], [0.25, 0.25], [[True, True]], mv.Mean(), [0.25]), 1.0)
-    assert found.table["p_value"][0] == 1.0
-    assert found.verdict == "None of 1 groups is off beyond chance at 5 %."
+    assert np.isnan(found.table["p_value"][0])
+    assert found.verdict == "None of 1 groups is off beyond chance at 5 %. For 1 the rows are too few to tell."
 
 
 def test_census():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multivalid.cells.terms import Residual, Row, TwoValued
+from multivalid.cells.terms import Coverage, Residual, Row, TwoValued
 
 
 def levels(f, w, most=20):
@@ -23,7 +23,7 @@ def law_and_row(y, f, weights, tau=None):
     w = np.ones(y.size) if weights is None else weights / weights.mean()
     if tau is not None:
         v = np.where(y <= f, 1 - tau, -tau)
-        return TwoValued(jumps=True), Row(w, v, f, np.full(y.size, -tau), np.full(y.size, 1 - tau), y == f, plain=weights is None)
+        return Coverage(tau), Row(w, v, f, np.full(y.size, -tau), np.full(y.size, 1 - tau), y == f, plain=weights is None)
     if np.isin(y, (0, 1)).all():
         return TwoValued(), Row(w, f - y, f, f - 1, f, plain=weights is None)
     return Residual(), Row(w, f - y, f)
@@ -38,4 +38,4 @@ def tabulate(y, f, groups=(), weights=None, tau=None):
         name: np.stack([np.bincount(at[inside], weights=column[inside], minlength=count) for inside in masks], axis=1)
         for name, column in law.all_terms(row).items()
     }
-    return law, sums
+    return law, law.complete(sums)

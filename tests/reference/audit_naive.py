@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
 
 
 def level_of(prediction: float, points: list[float]) -> int:
@@ -86,21 +85,14 @@ def audit(y: Any, prediction: Any, masks: list[Any], prop: Any, points: list[flo
             c["error"] = c["mass"] * c["mean"] ** 2
             found.append(c)
         cells += found
-        table.append(group_row(found, y, w, prediction, masks[g], prop, kurt))
-    for row, adjusted in zip(table, holm([row["p_value"] for row in table]), strict=True):
-        row["p_adjusted"] = adjusted
+        table.append(group_row(found, y, w, prediction, masks[g], prop))
     return table, cells
 
 
-def group_row(found: list, y: Any, w: Any, prediction: Any, mask: Any, prop: Any, kurt: float) -> dict[str, float]:
+def group_row(found: list, y: Any, w: Any, prediction: Any, mask: Any, prop: Any) -> dict[str, float]:
     inside = [i for i in range(y.size) if mask[i] and w[i] > 0]
     weight = sum_of(w[i] for i in inside)
     error = sum_of(c["error"] for c in found)
-    noise = [c["mass"] * c["steady"] for c in found]
-    spread = sum_of(n**2 * (2 + max(kurt - 3, 0) / c["effective"]) for n, c in zip(noise, found, strict=True))
-    tested = sum_of(noise) > 0
-    scale = spread / (2 * sum_of(noise)) if tested else np.nan
-    freedom = sum_of(noise) / scale if tested else 0.0
     return {
         "rows": len(inside),
         "weight": weight,
@@ -110,9 +102,6 @@ def group_row(found: list, y: Any, w: Any, prediction: Any, mask: Any, prop: Any
         "linf": max((c["mass"] * abs(c["mean"]) for c in found), default=0.0),
         "worst_level": max(found, key=lambda c: c["error"])["level"] if found else np.nan,
         "debiased": sum_of(c["mass"] * (c["mean"] ** 2 - c["variance"]) for c in found if c["rows"] >= 2),
-        "chi2": error / scale if tested else 0.0,
-        "dof": freedom,
-        "p_value": float(chi2.sf(error / scale, freedom)) if tested else 1.0,
         "prediction": sum_of(w[i] * prediction[i] for i in inside) / weight if inside else np.nan,
         "value": prop.solve(y[inside], w[inside]) if inside else np.nan,
     }

@@ -1,0 +1,69 @@
+"""Which law a coordinate's V follows, and the terms of its sums: the same for arrays and for an engine's expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import frexp, isfinite, ldexp
+from typing import Any
+
+from multivalid.cells.terms import Coverage, Law, Residual, Row, Term, TwoValued
+from multivalid.properties import Property
+from multivalid.properties.ops import Ops
+from multivalid.properties.target import Coordinate
+
+
+@dataclass(frozen=True)
+class ChanceTerms:
+    """The law of a coordinate's V, with the units of its sums: mean weight, and a power of two near the largest V."""
+
+    coordinate: Coordinate
+    law: Law
+    mean_weight: float
+    scale: float
+
+    @classmethod
+    def of(cls, coordinate: Coordinate, *, binary: bool, mean_weight: float, largest: float) -> ChanceTerms:
+        """`binary`: every label is 0 or 1; `largest`: about how large V is, where nothing else tells."""
+        law = law_of(coordinate, binary)
+        known = isinstance(law, Residual) and isfinite(largest) and largest > 0
+        return cls(coordinate, law, mean_weight, ldexp(1.0, frexp(largest)[1]) if known else 1.0)
+
+    def terms(self, ops: Ops, columns: Sequence[Any], label: Any, weight: Any, v: Any, plain: bool = False) -> dict[str, Term]:
+        """The terms that the law needs besides those of every cell."""
+        prediction = columns[self.coordinate.column]
+        w = weight if plain else weight / self.mean_weight
+        low: Any = None
+        high: Any = None
+        tied: Any = None
+        if isinstance(self.law, Coverage):
+            low, high = -self.law.chance, 1 - self.law.chance
+            tied = label == prediction
+        elif isinstance(self.law, TwoValued) and self.coordinate.predicted.of_event:
+            low, high = prediction - 1.0, prediction
+        elif isinstance(self.law, TwoValued):
+            low, high = (self.coordinate.residual(ops, columns, ops.filled(end, label)) for end in (1.0, 0.0))
+        return self.law.terms(Row(w, v / self.scale, prediction, low, high, tied, plain and self._unit, ops.number))
+
+    @property
+    def _unit(self) -> bool:
+        """Whether the two values differ by 1, so that u is the weight."""
+        return isinstance(self.law, Coverage) or (isinstance(self.law, TwoValued) and _is_difference(self.coordinate))
+
+
+def law_of(coordinate: Coordinate, binary: bool) -> Law:
+    """Two values where the property says so, or where labels are 0 and 1; else any law with mean 0."""
+    predicted = coordinate.predicted
+    if isinstance(predicted, Property):
+        if predicted.two_values is not None:
+            return Coverage(-predicted.two_values[0])
+        if binary or predicted.of_event:
+            return TwoValued()
+    return Residual()
+
+
+def _is_difference(coordinate: Coordinate) -> bool:
+    """Whether V = prediction − label."""
+    if coordinate.predicted.of_event:
+        return True
+    return bool(coordinate.predicted.identify(0.25, 0.0) == 0.25 and coordinate.predicted.identify(0.25, 1.0) == -0.75)

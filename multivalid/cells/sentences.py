@@ -1,0 +1,124 @@
+"""What is said of groups, in the units that a person reads; terminal, page and certificate all say it with these words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.cells.evidence import CoinEvidence, Evidence
+from multivalid.levels import SIGNIFICANCE
+
+Table = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Units:
+    """How a gap is written: in points where it is a share (`points`), else as it is; and what a positive gap means."""
+
+    points: bool
+    above: str
+    below: str
+
+    def number(self, value: float) -> str:
+        """A size without sign and unit, with three digits that count (one decimal for points)."""
+        if not np.isfinite(value):
+            return "–"
+        if self.points:
+            shown = 100 * abs(value)
+            return f"{shown:.1f}" if shown >= 0.1 or shown == 0 else f"{shown:.1g}"
+        return f"{abs(value):.3g}"
+
+    def signed(self, value: float) -> str:
+        """The same with its sign."""
+        return f"{'−' if value < 0 else '+'}{self.number(value)}" if np.isfinite(value) else "–"
+
+    def named(self, value: float) -> str:
+        """The same with its unit."""
+        return f"{self.number(value)} points" if self.points else self.number(value)
+
+
+def units_of(predicted: Any, rows: Evidence) -> Units:
+    """Points for quantiles and for the probability of an event; the label's own units otherwise."""
+    if getattr(predicted, "two_values", None) is not None:
+        return Units(True, "covered too often", "covered too rarely")
+    event = isinstance(rows, CoinEvidence) and bool(np.allclose(rows.sums["u"], rows.sums["weight"]))
+    return Units(event, "too high", "too low")
+
+
+def is_off(table: Table) -> NDArray[np.bool_]:
+    """Which groups are off beyond chance; nan is not."""
+    return np.asarray(table["p_adjusted"] <= SIGNIFICANCE)
+
+
+def worst_first(table: Table) -> NDArray[np.intp]:
+    """All groups: those that are off first, each part by how far off they are typically; empty ones last."""
+    rms = np.nan_to_num(table["rms"], nan=-1.0)
+    return np.lexsort((np.arange(rms.size), -np.abs(np.nan_to_num(table["gap"])), -rms, ~is_off(table)))
+
+
+def off_groups(table: Table) -> list[str]:
+    """Names of the groups that are off, worst first."""
+    return [str(table["name"][i]) for i in worst_first(table) if is_off(table)[i]]
+
+
+def short(name: str, most: int = 60) -> str:
+    """A name cut to so many letters."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def headline(table: Table, units: Units, i: int) -> str:
+    """How far off a group is, with its interval.
+
+    Examples
+    --------
+    >>> columns = {"gap": 0.021, "gap_low": 0.009, "gap_high": 0.033, "rms": 0.025, "rms_high": 0.04}
+    >>> table = {"name": np.array(["Black"]), **{name: np.array([value]) for name, value in columns.items()}}
+    >>> headline(table, Units(True, "too high", "too low"), 0)
+    'Black: 2.1 points too high (0.9 to 3.3)'
+    """
+    gap, low, high = (float(table[name][i]) for name in ("gap", "gap_low", "gap_high"))
+    name = short(str(table["name"][i]))
+    if low > 0 or high < 0:
+        ends = sorted((abs(low), abs(high)))
+        side = units.above if gap > 0 else units.below
+        return f"{name}: {units.named(gap)} {side} ({units.number(ends[0])} to {units.number(ends[1])})"
+    return (
+        f"{name}: right on average ({units.signed(low)} to {units.signed(high)}), but off along the prediction, typically by "
+        f"{units.named(float(table['rms'][i]))} (at most {units.number(float(table['rms_high'][i]))})"
+    )
+
+
+def headlines(table: Table, units: Units) -> list[str]:
+    """A sentence for each group that is off, worst first."""
+    return [headline(table, units, int(i)) for i in worst_first(table) if is_off(table)[i]]
+
+
+def unknown(table: Table) -> NDArray[np.intp]:
+    """Groups with rows, for which they are too few to tell."""
+    return np.flatnonzero(np.isnan(table["p_value"]) & (table["rows"] > 0))
+
+
+def unknown_lines(table: Table, units: Units) -> list[str]:
+    """What cannot be told, and how large a gap would have to be."""
+    found = unknown(table)
+    if not found.size:
+        return []
+    least, most = float(np.nanmin(table["detectable"][found])), float(np.nanmax(table["detectable"][found]))
+    named = ", ".join(str(table["name"][i]) for i in found[:3]) + (", …" if found.size > 3 else "")
+    reach = units.named(most) if units.number(least) == units.number(most) else f"{units.number(least)} to {units.named(most)}"
+    return [f"Cannot tell for {named}: too few rows; only gaps of about {reach} would show in four cases of five."]
+
+
+def verdict_line(table: Table) -> str:
+    """How many groups are off beyond chance, the worst of them named, and how many cannot be told."""
+    off, groups = off_groups(table), len(table["name"])
+    left = unknown(table).size
+    rest = f" For {left} the rows are too few to tell." if left else ""
+    if not off:
+        return f"None of {groups} groups is off beyond chance at 5 %.{rest}"
+    named = ", ".join(off[:3]) + (", …" if len(off) > 3 else "")
+    return f"{len(off)} of {groups} groups {'is' if len(off) == 1 else 'are'} off beyond chance at 5 %: {named}.{rest}"
