@@ -188,7 +188,7 @@ class Audit:
         >>> audit([0, 0, 1, 1], [0.2, 0.2, 0.7, 0.7], groups=[]).report(folder / "report.html").name
         'report.html'
         >>> sorted(file.name for file in folder.iterdir())
-        ['report.html', 'report.json']
+        ['report.html', 'report.report.json']
         """
         from multivalid.report.page import write
         from multivalid.report.sources import story

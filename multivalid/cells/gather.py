@@ -56,7 +56,7 @@ def law_of(coordinate: Coordinate, binary: bool) -> Law:
     predicted = coordinate.predicted
     if isinstance(predicted, Property):
         if predicted.two_values is not None:
-            return Coverage(-predicted.two_values[0])
+            return Coverage(chance=-predicted.two_values[0])
         if binary or predicted.of_event:
             return TwoValued()
     return Residual()

@@ -72,12 +72,16 @@ class TwoValued(Law):
 
     So it is for the probability of an event (labels 0 and 1, p = 1 − prediction). With u = w·(high − low): wV = u·(b − p), b the
     indicator of the high value, and q = p(1 − p) is the variance of b.
+
+    `jumps` says whether V jumps where label and prediction are equal; such ties may be counted on either side.
     """
+
+    jumps: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Σu, Σu², Σu³, Σu⁴, Σu(1−p), Σuq, Σuq(1−2p), Σu²q, Σu³q(1−2p), Σu⁴q, Σu⁴q²."""
-        return ("u", "u2", "u3", "u4", "ur", "uq", "ut", "u2q", "u3t", "u4q", "u4qq")
+        """Σu, Σu², Σu³, Σu⁴, Σu(1−p), Σuq, Σuq(1−2p), Σu²q, Σu³q(1−2p), Σu⁴q, Σu⁴q² and what ties carry."""
+        return ("u", "u2", "u3", "u4", "ur", "uq", "ut", "u2q", "u3t", "u4q", "u4qq", *(("tied",) if self.jumps else ()))
 
     def terms(self, row: Row) -> dict[str, Term]:
         """The terms of `names`, for a row with `low` and `high`."""
@@ -93,6 +97,7 @@ class TwoValued(Law):
         uq, ut = u * q, u * t
         made = {"u": u, "u2": u2, "u3": u3, "u4": u4, "ur": u * rest, "uq": uq, "ut": ut, "u4qq": u4 * q * q}
         made |= {"u2q": uq, "u3t": ut, "u4q": uq} if row.plain else {"u2q": u2 * q, "u3t": u3 * t, "u4q": u4 * q}
+        made |= {"tied": u * row.as_number(row.tied)} if self.jumps else {}
         return {name: made[name] for name in self.names}
 
 
@@ -100,10 +105,11 @@ class TwoValued(Law):
 class Coverage(TwoValued):
     """Two values with one and the same probability in every row: a quantile covers with p = τ, whatever the law of the labels.
 
-    V jumps where label and prediction are equal; such ties may be counted on either side.
+    V jumps where label and prediction are equal.
     """
 
-    chance: float
+    jumps: bool = True
+    chance: float = 0.5
 
     @property
     def names(self) -> tuple[str, ...]:
