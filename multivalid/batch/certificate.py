@@ -206,7 +206,7 @@ class Certificate(Generic[N, W, B]):
             said = f"On rows held out: error {self.holdout_error:.3g}, debiased {self.holdout_debiased:.3g}"
             if self.holdout_bound is None:
                 return [f"{said}."]
-            return [f"{said}; at most {self.holdout_bound:.3g} on the population with probability 95 %."]
+            return [f"{said}; at most {self.holdout_bound:.3g} on the population with probability 95 % (asymptotic)."]
         if self.sample_bound is not None:
             return [f"On the population: at most {self.sample_bound:.3g} with probability 95 %; hold rows out for a sharper bound."]
         return []

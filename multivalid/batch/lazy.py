@@ -129,10 +129,7 @@ def _in_rounds(
 
 def judge(certificate: Certificate, rows: LazyRows, held: LazyRows, prop: Property, grid: Grid) -> Certificate:
     """The certificate with the error on held-out rows that carry their final predictions."""
-    bound = max(label_facts(prop, _ends(rows, held).labels).bound, largest_identification([rows, held], prop, grid))
-    return theorem.judged_by(
-        certificate, audit_lazy(held, prop, grid, beyond=True, values=False), rows=held.totals.effective, bound=bound
-    )
+    return theorem.judged_by(certificate, audit_lazy(held, prop, values=False))
 
 
 def _ends(*parts: LazyRows) -> Rows:

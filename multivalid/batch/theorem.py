@@ -24,6 +24,7 @@ from multivalid.batch.patches import predict, replay
 from multivalid.batch.plan import Plan, label_bound, levels_below
 from multivalid.batch.rules import Rule, TheoremRule, worst_error
 from multivalid.batch.state import State
+from multivalid.cells.sentences import unknown_lines
 from multivalid.cells.tabulate import tabulate
 from multivalid.errors import InputError
 from multivalid.grid import Grid
@@ -259,14 +260,15 @@ def with_holdout(certificate: Certificate, rows: Rows, held: Rows, prop: Propert
 
 def judged(certificate: Certificate, rows: Rows, held: Rows, prop: Property, grid: Grid) -> Certificate:
     """The certificate with error, debiased error and population bound on held-out rows that carry their final predictions."""
-    everyone = np.concatenate([rows.labels, held.labels]), np.concatenate([rows.weights, held.weights])
-    found = audit_rows(held, prop, grid, beyond=True)
-    return judged_by(certificate, found, rows=effective_rows(held.weights), bound=label_bound(prop, grid, *everyone))
+    found = audit_rows(held, prop)
+    return judged_by(certificate, found)
 
 
-def judged_by(certificate: Certificate, found: Audit, *, rows: float, bound: float) -> Certificate:
-    """The same from an audit of the held-out rows, their effective number and a bound on |V|."""
-    levels, groups = len(found.grid), len(found.table["name"])
-    population = bounds.generalisation(found.error, rows=rows, bound=bound, levels=levels, groups=groups, delta=DELTA)
+def judged_by(certificate: Certificate, found: Audit) -> Certificate:
+    """The same from an audit of the held-out rows; the bound is the asymptotic one of `Audit.holdout_bound`."""
     unbiased = float(found.table["debiased"].max())
-    return replace(certificate, holdout_error=found.error, holdout_debiased=unbiased, holdout_bound=population)
+    told = " ".join(["On held-out rows:", found.verdict, *unknown_lines(found.table, found.coordinates[0].units)])
+    return replace(
+        certificate, holdout_error=found.error, holdout_debiased=unbiased, holdout_bound=found.holdout_bound[0],
+        note=f"{certificate.note} {told}".strip(),
+    )  # fmt: skip

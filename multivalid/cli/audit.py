@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 import multivalid as mv
 from multivalid.cli import gates, options, tables
@@ -19,7 +22,12 @@ def audit(
     groups: options.Groups = None,
     property: options.Prop = "mean",
     weight: options.Weight = None,
+    model: Annotated[Path | None, typer.Option("--model", "-m", help="Audit the predictions of this model instead.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", help="Column of clusters whose rows share their luck: days, customers.")
+    ] = None,
     fail_above: options.Fail = None,
+    fail_if_off: options.FailIfOff = False,
     report: options.Report = None,
     top: options.Top = 10,
     json: options.Json = False,
@@ -28,26 +36,42 @@ def audit(
 
     Example: multivalid audit flights.csv --label delay --prediction p --groups origin --groups "hour >= 18" --property quantile:0.9
     """
-    target, items, most = target_named(property), group_items(groups), limit(fail_above)
+    fitted = None if model is None else mv.load(model)
+    target = target_named(property) if fitted is None else fitted.property
+    items, most = group_items(groups), limit(fail_above)
     columns = prediction_columns(prediction, target)
     check_report(report)
     with data.open(numbers=[label, *columns, weight]) as store, tables.busy("auditing …", json), outputs() as out:
         predicted = columns if len(columns) > 1 else columns[0]
-        found = mv.audit(label, predicted, groups=items, data=store.rows, property=target, sample_weight=weight)
+        rows = store.rows if cluster is None else store.rows.to_arrow_table()  # luck is summed cluster by cluster, in memory
+        if fitted is not None:
+            found = fitted.audit(label, predicted, data=rows, sample_weight=weight)
+        else:
+            found = mv.audit(label, predicted, groups=items, data=rows, property=target, sample_weight=weight, cluster=cluster)
         if report is not None:
             found.report(out.place(report))
     notes = [*found.groups.notes, *([f"Report: {report}"] if report else [])]
     if json:
-        print_json({"error": found.error, "verdict": found.verdict, "groups": found.table, "notes": found.groups.notes})
+        print_json(
+            {
+                "error": found.error,
+                "verdict": found.verdict,
+                "off": found.off,
+                "said": found.headlines,
+                "groups": found.table,
+                "notes": found.groups.notes,
+            }
+        )
     else:
         _print(found, f"{property} of {label}, predicted by {prediction}", top, notes)
-    gates.error_above(found.error, most)
+    gates.error_above(found, most)
+    gates.any_off(found.off, fail_if_off)
 
 
 def _print(found: Any, title: str, top: int, notes: list[str]) -> None:
     if isinstance(found, mv.PairAudit):
         tables.lines([*found.summary().splitlines(), *notes])
         return
-    tables.lines([f"{title}: {found.table['rows'][0]:,} rows", found.verdict])
+    tables.lines([f"{title}: {found.table['rows'][0]:,} rows", found.verdict, *found.headlines[:top]])
     tables.console().print(tables.audit_table(found, top))
     tables.lines(notes)

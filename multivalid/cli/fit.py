@@ -48,6 +48,7 @@ def fit(
         ),
     ] = False,
     fail_above: options.Fail = None,
+    fail_if_off: options.FailIfOff = False,
     report: options.Report = None,
     top: options.Top = 8,
     seed: options.Seed = 0,
@@ -76,6 +77,14 @@ def fit(
         )  # fmt: skip
         judged = rows if held is None else _held_out(rows, held)
         compared = None if held is None else _compare(made, judged, label, prediction, weight, json)
+        # Gates judge held-out rows where there are any.
+        asked = (
+            None
+            if most is None and not fail_if_off
+            else compared[1]
+            if compared
+            else made.audit(label, prediction, data=judged, sample_weight=weight)
+        )
         if model is not None:
             made.save(out.place(model))
         if report is not None:
@@ -85,8 +94,9 @@ def fit(
     else:
         title = f"multivalid {property} of {label} for {len(made.groups)} groups ({mode} mode)"
         _print(made, compared, title, top, [f"{what}: {path}" for what, path in (("Model", model), ("Report", report)) if path])
-    certificate = made.certificate
-    gates.error_above(certificate.error if certificate.holdout_error is None else certificate.holdout_error, most)
+    if asked is not None:
+        gates.error_above(asked, most)
+        gates.any_off(asked.off, fail_if_off)
 
 
 def _share(holdout: str | None) -> float | None:

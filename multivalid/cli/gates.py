@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from multivalid.cli.exits import FINDING
 
 
-def error_above(error: float, limit: float | None) -> None:
-    """End with code 1 when the error is above the limit."""
-    if limit is not None and error > limit:
-        found(f"the worst group's error {error:.3g} is above --fail-above {limit:g}.")
+def error_above(audit: Any, limit: float | None) -> None:
+    """End with code 1 when a group's typical error (rms) is above the limit beyond chance: its lower 95 % limit is."""
+    if limit is None:
+        return
+    for one in audit.coordinates:
+        low = np.nan_to_num(one.table["rms_low"])
+        worst = int(low.argmax())
+        if low[worst] > limit:
+            found(f"the typical error of {one.table['name'][worst]} is at least {low[worst]:.3g}, above --fail-above {limit:g}.")
 
 
 def any_off(groups: Sequence[str], asked: bool) -> None:

@@ -35,7 +35,15 @@ Holdout = Annotated[
     str | None, typer.Option("--holdout", help="Rows to judge on: a share such as 0.3, a predicate, or a boolean column.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines and nothing else.")]
-Fail = Annotated[float | None, typer.Option("--fail-above", help="End with code 1 when the worst group's error is above this.")]
+Fail = Annotated[
+    float | None,
+    typer.Option(
+        "--fail-above",
+        help="End with code 1 when a group is typically off by more than this, in the label's units, beyond chance "
+        "(the lower 95 % limit of its rms).",
+    ),
+]
+FailIfOff = Annotated[bool, typer.Option("--fail-if-off", help="End with code 1 when any group is off beyond chance.")]
 Report = Annotated[
     Path | None, typer.Option("--report", help="Write an HTML report here, and its numbers beside it to NAME.report.json.")
 ]

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from multivalid.audit.text import interval
+from multivalid.cells.sentences import worst_first
 from multivalid.properties import Quantile
 
 UNLIMITED = 100_000  # characters: what is piped is never cut or wrapped
@@ -52,17 +54,17 @@ def _table(names: Sequence[str]) -> Any:
 
 
 def audit_table(audit: Any, k: int) -> Any:
-    """The k groups with the largest error."""
+    """The k worst groups: gap with its interval and typical error in the units that people read."""
     from rich.text import Text
 
-    table = _table(("rows", "error", "debiased", "predicted", "actual", "p (Holm)"))
-    found = audit.table
-    for i in np.argsort(-found["error"], kind="stable")[:k]:
-        off = found["p_adjusted"][i] <= 0.05
+    found, units = audit.table, audit.coordinates[0].units
+    table = _table(("rows", "predicted", "actual", "gap, points" if units.points else "gap", "95 % interval", "rms", "p (Holm)"))
+    for i in worst_first(found)[:k]:
+        p = float(found["p_adjusted"][i])
         table.add_row(
-            Text(str(found["name"][i])), f"{found['rows'][i]:,}", f"{found['error'][i]:.2e}", f"{found['debiased'][i]:.2e}",
-            f"{found['prediction'][i]:.4g}", f"{found['value'][i]:.4g}", f"{found['p_adjusted'][i]:.2g}",
-            style="bold" if off else None,
+            Text(str(found["name"][i])), f"{found['rows'][i]:,}", f"{found['prediction'][i]:.4g}", f"{found['value'][i]:.4g}",
+            units.signed(float(found["gap"][i])), interval(found, units, i), units.number(float(found["rms"][i])),
+            "–" if p != p else f"{p:.2g}", style="bold" if p <= 0.05 else None,
         )  # fmt: skip
     return table
 

@@ -10,12 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from multivalid.cells.sentences import headlines, off_groups, unknown_lines, worst_first
 from multivalid.report import figures, words
 from multivalid.report.readings import reading_of
 from multivalid.report.sources import Audited, Chapter, Story
 
 KIND, VERSION = "multivalid.report", 1
-PER_GROUP = ("error", "debiased", "gamma_error", "l1", "linf", "p_value", "p_adjusted", "prediction", "value")
+PER_GROUP = (
+    "error", "debiased", "gamma_error", "l1", "linf", "p_value", "p_adjusted", "gap", "gap_low", "gap_high", "rms", "rms_low",
+    "rms_high", "detectable", "prediction", "value",
+)  # fmt: skip
 SIGNIFICANT = 0.05
 
 
@@ -50,6 +54,11 @@ def build(story: Story) -> dict[str, Any]:
 def _numbers(chapter: Chapter) -> dict[str, Any]:
     return {
         "groups": groups(chapter),
+        "off": {
+            when: {"groups": off_groups(audit.table), "said": headlines(audit.table, audit.units)}
+            for when, audit in chapter.audits.items()
+        },
+        "cannot_tell": {when: unknown_lines(audit.table, audit.units) for when, audit in chapter.audits.items()},
         "cells": {when: _cells(audit) for when, audit in chapter.audits.items()},
         "reliability": figures.reliability(chapter),
         "heatmaps": figures.heatmaps(chapter),
@@ -89,14 +98,19 @@ def _headlines(chapter: Chapter) -> Sequence[tuple[str, str, Callable[[Audited],
     return [_HEADLINES[0], *([] if reading_of(chapter.prop).target is None else [_OWN_UNITS]), _HEADLINES[2]]
 
 
+def is_off(p_adjusted: float | None) -> bool:
+    """Whether a group is off beyond chance; None is "cannot tell"."""
+    return p_adjusted is not None and p_adjusted <= SIGNIFICANT
+
+
 def groups(chapter: Chapter) -> list[dict[str, Any]]:
-    """One entry per group, largest error first."""
+    """One entry per group, worst first."""
     if chapter.first is None:
         return []
     table = chapter.first.table
     columns = [name for name in PER_GROUP if name in table]
     averages = {when: figures.group_average(audit) for when, audit in chapter.audits.items()}
-    order = np.argsort(-table["error"], kind="stable")
+    order = worst_first(table)
     answer = []
     for i in order.tolist():
         entry: dict[str, Any] = {
@@ -106,8 +120,19 @@ def groups(chapter: Chapter) -> list[dict[str, Any]]:
         }
         for when, audit in chapter.audits.items():
             entry[when] = {name: float(audit.table[name][i]) for name in columns} | {"average": float(averages[when][i])}
+            entry[when] |= _texts(audit, i)
         answer.append(entry)
     return answer
+
+
+def _texts(audit: Audited, i: int) -> dict[str, str]:
+    """The gap with its interval and the typical error, as people read them."""
+    table, units = audit.table, audit.units
+    low, high = (units.signed(float(table[name][i])) for name in ("gap_low", "gap_high"))
+    return {
+        "gap_text": f"{units.signed(float(table['gap'][i]))} ({low} to {high})",
+        "rms_text": units.number(float(table["rms"][i])),
+    }
 
 
 def _cells(audit: Audited) -> dict[str, list[Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multivalid.cells.sentences import worst_first
 from multivalid.report.readings import reading_of
 from multivalid.report.sources import Audited, Chapter
 
@@ -20,7 +21,7 @@ TRACE = 400  # points of the potential that a page draws
 
 def worst_groups(audit: Audited, k: int) -> list[str]:
     """The k groups with the largest error."""
-    order = np.argsort(-audit.table["error"], kind="stable")[:k]
+    order = worst_first(audit.table)[:k]
     return [str(name) for name in audit.table["name"][order]]
 
 
@@ -64,7 +65,7 @@ def reliability(chapter: Chapter, k: int = DIAGRAMS) -> dict[str, Any] | None:
 
 
 def heatmap(audit: Audited, names: Sequence[str], levels: int = MAP_LEVELS) -> dict[str, Any]:
-    """Mean V in standard errors for each group and level that has rows; too many levels are taken together in order."""
+    """How surprising mean V is, as a normal deviate, for each group and level that has rows; too many levels are joined in order."""
     points = audit.grid.points
     column_of = np.arange(points.size) * min(levels, points.size) // points.size
     columns = int(column_of[-1]) + 1
@@ -74,8 +75,10 @@ def heatmap(audit: Audited, names: Sequence[str], levels: int = MAP_LEVELS) -> d
     column = column_of[np.searchsorted(points, audit.cells["level"][kept])]
     at = row * columns + column
     weight, size = audit.cells["weight"][kept], len(names) * columns
-    sum_v = np.bincount(at, weights=weight * audit.cells["identification"][kept], minlength=size)
-    variance = np.bincount(at, weights=(weight * audit.cells["standard_error"][kept]) ** 2, minlength=size)
+    # Levels taken together: their deviates count as much as their spread.
+    spread = np.maximum(weight * audit.cells["standard_error"][kept], 1e-300)
+    sum_v = np.bincount(at, weights=spread * np.nan_to_num(audit.cells["z"][kept]), minlength=size)
+    variance = np.bincount(at, weights=np.where(np.isnan(audit.cells["z"][kept]), 0.0, spread**2), minlength=size)
     rows = np.bincount(at, weights=audit.cells["rows"][kept], minlength=size).astype(np.int64)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(variance > 0, sum_v / np.sqrt(variance), np.nan).reshape(len(names), columns)

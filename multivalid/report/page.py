@@ -121,7 +121,7 @@ def _table(content: dict[str, Any]) -> dict[str, Any]:
         {
             **entry,
             "bars": {when: round(100 * entry[when]["error"] / largest, 1) if largest else 0.0 for when in moments},
-            "off": int(any(entry[when]["p_adjusted"] <= contents.SIGNIFICANT for when in moments)),
+            "off": int(any(contents.is_off(entry[when]["p_adjusted"]) for when in moments)),
         }
         for entry in shown
     ]

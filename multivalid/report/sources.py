@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from multivalid.cells.sentences import Units
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.properties import Pair, Property
@@ -33,6 +34,8 @@ class Audited(Protocol):
     def score(self) -> float | None: ...
     @property
     def fingerprint(self) -> str | None: ...
+    @property
+    def units(self) -> Units: ...
     @property
     def property(self) -> Predicted: ...  # last: it hides the decorator
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from multivalid.cells.sentences import headlines, off_groups, unknown_lines
 from multivalid.properties import EventProbability, Mean, Pair, Property, Quantile
-from multivalid.properties.pairs.base import SecondCoordinate
 from multivalid.report.sources import Audited, Certified, Chapter, Story
-
-LEVEL = 0.05
 
 MEANING = {
     "converged": "The goal was reached: on the rows fitted, no group's error exceeds the error asked for.",
@@ -42,42 +38,23 @@ def _capital(text: str) -> str:
 
 
 def _one(audit: Audited) -> str:
-    off = _off(audit)
-    count = len(audit.table["name"])
-    if not off.size:
-        return f"None of the {count} groups is off beyond chance: nothing here needs correcting."
-    worst = int(off[np.argmax(audit.table["error"][off])])
-    share = f"{off.size} of {count} groups {'is' if off.size == 1 else 'are'} off beyond chance"
-    return f"{share}; the largest error is that of {audit.table['name'][worst]}: {group_sentence(audit, worst)}."
+    said = headlines(audit.table, audit.units)
+    count, rest = len(audit.table["name"]), " ".join(unknown_lines(audit.table, audit.units))
+    rest = f" {rest}" if rest else ""
+    if not said:
+        return f"None of the {count} groups is off beyond chance.{rest}"
+    return f"{len(said)} of {count} groups {'is' if len(said) == 1 else 'are'} off beyond chance. {'; '.join(said[:3])}.{rest}"
 
 
 def _two(before: Audited, after: Audited) -> str:
-    first, last = float(before.table["error"].max()), float(after.table["error"].max())
     count = len(before.table["name"])
-    was, is_now = _off(before).size, _off(after).size
-    moved = "went down" if last < first else "did not go down"
-    change = f" ({change_text(first, last)})" if first > 0 else ""
+    was, left = off_groups(before.table), headlines(after.table, after.units)
+    remaining = f" Still off: {'; '.join(left[:3])}." if left else ""
+    rest = " ".join(unknown_lines(after.table, after.units))
     return (
-        f"The largest error of any group {moved}, from {number(first)} to {number(last)}{change}; "
-        f"of {count} groups {was} {'was' if was == 1 else 'were'} off beyond chance before, {is_now} after."
+        f"Of {count} groups {len(was)} {'was' if len(was) == 1 else 'were'} off beyond chance before, {len(left)} after."
+        f"{remaining}{f' {rest}' if rest else ''}"
     )
-
-
-def _off(audit: Audited) -> Any:
-    return np.flatnonzero(audit.table["p_adjusted"] <= LEVEL)
-
-
-def group_sentence(audit: Audited, i: int) -> str:
-    """What is wrong with one group, in the units that a person thinks in."""
-    prop = audit.property
-    inside = audit.cells["group"] == audit.table["name"][i]
-    weight, v = audit.cells["weight"][inside], audit.cells["identification"][inside]
-    average = float(weight @ v / weight.sum())
-    if isinstance(prop, Quantile):
-        return f"{100 * (prop.tau + average):.1f} % of its outcomes lie at or below the prediction instead of {100 * prop.tau:g} %"
-    if isinstance(prop, (Mean, EventProbability)) or (isinstance(prop, SecondCoordinate) and prop.pair.has_target):
-        return f"predicted {number(audit.table['prediction'][i])} on average, actual {number(audit.table['value'][i])}"
-    return f"mean V is {number(average)} instead of 0"
 
 
 def property_sentence(prop: Property | Pair) -> str:
