@@ -13,6 +13,7 @@ from multivalid.cli.backtest import backtest
 from multivalid.cli.demo import demo
 from multivalid.cli.discover import discover
 from multivalid.cli.exits import CODES, end, guarded
+from multivalid.cli.export_sql import sql
 from multivalid.cli.fit import fit
 from multivalid.cli.monitor import monitor
 from multivalid.cli.options import reads_data
@@ -31,8 +32,10 @@ online = typer.Typer(no_args_is_help=True, help="One outcome at a time.", rich_m
 def version(show: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False) -> None:
     if show:
         import multivalid
+        from multivalid.kernels import library
 
-        typer.echo(f"multivalid {multivalid.__version__}")
+        loops = "compiled" if library.available() else "in NumPy: no compiled library here"
+        typer.echo(f"multivalid {multivalid.__version__} (inner loops {loops})")
         raise typer.Exit
 
 
@@ -42,7 +45,7 @@ def add(command: Callable[..., Any], to: typer.Typer = app) -> None:
     to.command(command.__name__)(guarded(wanted))
 
 
-for one in (audit, discover, fit, apply, backtest, monitor, scope, report, demo):
+for one in (audit, discover, fit, apply, sql, backtest, monitor, scope, report, demo):
     add(one)
 add(replay, to=online)
 app.add_typer(online, name="online")
