@@ -40,7 +40,7 @@ def test_observed_mean_lies_on_the_diagonal_when_calibrated() -> None:
     assert figures.group_average(found) == pytest.approx([0.75])
 
 
-def test_heat_map_is_v_over_its_standard_error(reports: dict[str, Any]) -> None:
+def test_heat_map_shows_the_deviates_of_the_cells(reports: dict[str, Any]) -> None:
     found = reports["objects"]["audit"]
     names = figures.worst_groups(found, 5)
     made = figures.heatmap(found, names, levels=1000)
@@ -52,7 +52,7 @@ def test_heat_map_is_v_over_its_standard_error(reports: dict[str, Any]) -> None:
             if i is None:
                 assert np.isnan(made["z"][row, column])
             else:
-                assert made["z"][row, column] == pytest.approx(found.cells["identification"][i] / found.cells["standard_error"][i])
+                assert made["z"][row, column] == pytest.approx(found.cells["z"][i])
 
 
 def test_levels_taken_together_keep_their_rows(reports: dict[str, Any]) -> None:
