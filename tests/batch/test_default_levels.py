@@ -53,8 +53,7 @@ def test_the_status_compares_with_the_best_constant(text: str, m: int) -> None:
         assert finer.alpha <= trivial * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("text", ["mean", "quantile:0.8"])
-@pytest.mark.parametrize("apart", [0.4, 0.05])
+@pytest.mark.parametrize(("text", "apart"), [("mean", 0.4), ("mean", 0.05), ("quantile:0.8", 0.4)])
 @pytest.mark.parametrize("batched", [False, True])
 def test_the_default_is_not_vacuous_and_the_same_in_engines(text: str, apart: float, batched: bool) -> None:
     d = data(apart=apart)
@@ -67,6 +66,13 @@ def test_the_default_is_not_vacuous_and_the_same_in_engines(text: str, apart: fl
         assert there.grid == made.grid
         assert there.certificate.error == pytest.approx(made.certificate.error)
         assert there.certificate.trivial == pytest.approx(made.certificate.trivial)
+
+
+def test_groups_that_hardly_differ_need_many_levels() -> None:
+    d = data(apart=0.05)
+    found = mv.multicalibrate("y", "p", data=d, groups=GROUPS, property="quantile:0.8", sample_weight="w", mode="theorem")
+    assert len(found.grid) > 1000
+    assert found.certificate.alpha <= found.certificate.trivial
 
 
 def test_where_no_number_of_levels_will_do_it_refuses_with_numbers() -> None:
