@@ -9,7 +9,7 @@ BUILDERS := hatchling editables setuptools
 KERNELS := multivalid/kernels/build.py $(wildcard multivalid/kernels/*.[ch])
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-spark lint types layers pytest demo docs browser wheel versus bench clean
+.PHONY: help test test-spark lint types layers pytest demo docs browser postgres wheel versus bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -77,6 +77,13 @@ browser: $(STAMP)  ## Chromium, ChromeDriver and axe-core for the tests of the r
 	fi
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps --upgrade --target build/axe \
 		axe-playwright-python
+
+postgres:  ## a PostgreSQL server for the tests of SQL (Debian: apt, as root or through sudo); CI calls it
+	@if command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then echo "postgres: already installed"; else \
+		become=$$(test "$$(id -u)" = 0 || command -v sudo); \
+		$$become apt-get update -qq && \
+		$$become env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql >/dev/null; \
+	fi
 
 WHEEL := .venv-wheel
 
