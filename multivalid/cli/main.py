@@ -5,17 +5,22 @@ from __future__ import annotations
 import importlib.util
 import io
 import os
+import signal
 import sys
 from typing import NoReturn
+
+from multivalid.cli import signals
 
 
 def main() -> None:
     """Run the command line, or say in one line how to install it."""
     try:
-        _run()
-    except KeyboardInterrupt:  # while the packages are still being imported
-        sys.stderr.write("multivalid: interrupted; nothing was written.\n")
-        _leave(130)
+        with signals.watching() as watch:  # from the start: Python drops an interrupt that falls into some steps of an import
+            try:
+                _run()
+            except KeyboardInterrupt:
+                sys.stderr.write("multivalid: interrupted; nothing was written.\n")
+                raise SystemExit(128 + (watch.received or signal.SIGINT)) from None
     except SystemExit as stop:
         if stop.code in (130, 143):
             _leave(stop.code)

@@ -60,12 +60,17 @@ class Watch:
 
 
 current = Watch()
+_watching = False
 
 
 @contextmanager
 def watching() -> Iterator[Watch]:
     """Handle signals while a command runs; outside the main thread there is nothing to handle."""
-    global current
+    global current, _watching
+    if _watching:  # a command inside the program that already does
+        current.check()
+        yield current
+        return
     current = Watch()
     if threading.current_thread() is not threading.main_thread():
         yield current
@@ -75,9 +80,11 @@ def watching() -> Iterator[Watch]:
     with _woken(current):
         for number in before:
             signal.signal(number, current.handle)
+        _watching = True
         try:
             yield current
         finally:
+            _watching = False
             for number, handler in before.items():
                 signal.signal(number, handler)
 
