@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from multivalid.audit.audit import Audit, audit
     from multivalid.audit.backtest import Backtest, backtest
     from multivalid.audit.pair import PairAudit
+    from multivalid.audit.several import SeveralAudit
     from multivalid.batch.certificate import Certificate
     from multivalid.batch.theorem import recalibrate
     from multivalid.calibration import Calibration, JointCalibration
@@ -88,6 +89,8 @@ if TYPE_CHECKING:
     )
     from multivalid.properties.parse import parse, parse_any, register
     from multivalid.scope import Counterexample, Verdict, scope
+    from multivalid.several.certificate import SeveralCertificate
+    from multivalid.several_calibration import SeveralCalibration
 
 __version__ = "0.1.0"
 __all__ = [
@@ -154,6 +157,9 @@ __all__ = [
     "Range",
     "RangeVaR",
     "Ratio",
+    "SeveralAudit",
+    "SeveralCalibration",
+    "SeveralCertificate",
     "Shortfall",
     "Skewness",
     "Spectral",
@@ -183,6 +189,9 @@ __all__ = [
 _HOMES = {
     "audit.audit": ["Audit", "audit"],
     "audit.pair": ["PairAudit"],
+    "audit.several": ["SeveralAudit"],
+    "several.certificate": ["SeveralCertificate"],
+    "several_calibration": ["SeveralCalibration"],
     "batch.certificate": ["Certificate"],
     "batch.theorem": ["recalibrate"],
     "calibration": ["Calibration", "JointCalibration"],

@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar  # a type variable with a default is in the standard library from 3.13 on
 
     from multivalid.joint.certificate import JointCertificate
+    from multivalid.several.certificate import SeveralCertificate
 
     T = TypeVar("T", default=Property)
-    C = TypeVar("C", bound=Certificate[Any, Any, Any], default=Certificate)
+    C = TypeVar("C", bound=Certificate[Any, Any, Any] | SeveralCertificate, default=Certificate)
 else:
     from typing import TypeVar
 
@@ -120,6 +121,8 @@ class Calibration(Generic[T, C]):
             return self._predict_lazy(y_pred, lazy, output)
         frame = None if data is None else frames.eager(data)
         predictions = select.predictions_of(y_pred, frame, len(self.grids))
+        if len(self.grids) > 1:
+            predictions = self._target.check_predictions(predictions)
         membership = select.membership_of(self.groups, data=data, groups=groups, rows=predictions.shape[0])
         values = self._predicted(predictions, membership, data)
         if output is None:
@@ -206,11 +209,15 @@ class Calibration(Generic[T, C]):
         """One column name per column of the predictions; "calibrated", and what tells them apart, unless others are given."""
         width = len(self.grids)
         if output is None:
-            return ["calibrated"] if width == 1 else [f"calibrated_{place}" for place in ("first", "second")]
+            return ["calibrated"] if width == 1 else [f"calibrated_{place}" for place in self._suffixes()]
         names = [output] if isinstance(output, str) else list(output) if isinstance(output, Sequence) else []
         if len(names) != width or not all(isinstance(name, str) for name in names):
             raise InputError(f"output must name {width} column{'s' if width > 1 else ''}, one for each prediction, got {output!r}.")
         return names
+
+    def _suffixes(self) -> list[str]:
+        """What tells the columns of several predictions apart."""
+        return ["first", "second"]
 
     def _columns(self) -> str:
         return "column" if len(self.grids) == 1 else "columns"

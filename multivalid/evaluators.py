@@ -7,7 +7,7 @@ add in the same order, so that one row gives what a million give, to the last bi
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -178,6 +178,16 @@ class DenseMembers(NoColumns):
 
     def holds(self, group: int) -> Any:
         return self._flags[group] == 1
+
+
+def in_memory(formula: Callable[[Evaluator, list[Any], Members], list[Any]], predictions: Array, membership: Membership) -> Array:
+    """A formula of all columns on rows in memory, some at a time."""
+    out = np.array(predictions)
+    with np.errstate(over="ignore"):  # a link of an absurd prediction may be infinite; it is clipped
+        for rows in pieces(len(out)):
+            members = DenseMembers(membership, rows.start, rows.stop)
+            out[rows] = np.stack(formula(Arrays(), list(predictions[rows].T), members), axis=1)
+    return out
 
 
 def pieces(rows: int) -> list[slice]:

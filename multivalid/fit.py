@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from multivalid import validate
 from multivalid.atoms import select
@@ -26,9 +26,14 @@ from multivalid.grid import Grid
 from multivalid.groups.remote import gather, lazy_frame
 from multivalid.practical import fit as practical
 from multivalid.practical import lazy as practical_lazy
-from multivalid.properties import Pair, Property
+from multivalid.properties import Pair, Property, Target
 from multivalid.scope import require
+from multivalid.sources.rows import open_rows
 from multivalid.threads import one_blas_thread
+
+if TYPE_CHECKING:
+    from multivalid.properties import Classes, Quantiles
+    from multivalid.several_calibration import SeveralCalibration
 
 MODES = ("practical", "theorem", "paper")
 OnInterrupt = Literal["raise", "return"]
@@ -91,6 +96,31 @@ def multicalibrate(
     *,
     groups: Any,
     data: Any = ...,
+    property: Quantiles | Classes,
+    grid: Grid | Any | None = ...,
+    sample_weight: Any = ...,
+    mode: str = ...,
+    alpha: float | Any | None = ...,
+    m: int | Any | None = ...,
+    lipschitz: float | Any | None = ...,
+    holdout: float | Any | None = ...,
+    batched: bool = ...,
+    max_updates: int | None = ...,
+    progress: bool | Progress = ...,
+    on_interrupt: OnInterrupt = ...,
+    random_state: int = ...,
+    features: Sequence[str] | None = ...,
+    readable: bool = ...,
+    blocks: Any = ...,
+    time: Any = ...,
+) -> SeveralCalibration: ...
+@overload
+def multicalibrate(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    groups: Any,
+    data: Any = ...,
     property: str,
     grid: Grid | Any | None = ...,
     sample_weight: Any = ...,
@@ -108,14 +138,14 @@ def multicalibrate(
     readable: bool = ...,
     blocks: Any = ...,
     time: Any = ...,
-) -> Calibration | JointCalibration: ...
+) -> Calibration | JointCalibration | SeveralCalibration: ...
 def multicalibrate(
     y_true: Any,
     y_pred: Any,
     *,
     groups: Any,
     data: Any = None,
-    property: str | Property | Pair = "mean",
+    property: str | Target = "mean",
     grid: Grid | Any | None = None,
     sample_weight: Any = None,
     mode: str = "practical",
@@ -132,7 +162,7 @@ def multicalibrate(
     readable: bool = False,
     blocks: Any = None,
     time: Any = None,
-) -> Calibration | JointCalibration:
+) -> Calibration | JointCalibration | SeveralCalibration:
     """Make predictions right on average for every group, given their own value.
 
     Parameters
@@ -144,9 +174,10 @@ def multicalibrate(
     data : data frame, optional
         Where columns named in the other arguments live. With a lazy frame (polars LazyFrame, DuckDB relation, Spark, …) the rows
         stay where they are; see docs/engines.md.
-    property : Property, Pair or str
+    property : Property, Pair, Quantiles, Classes or str
         What the predictions are of. With a pair, such as "quantile_cvar:0.95", both coordinates are calibrated together, and grid, m,
-        alpha and lipschitz may be two values, one per coordinate.
+        alpha and lipschitz may be two values, one per coordinate. With `Quantiles` or `Classes` predictions have a column per level or
+        class, and so may these options; what comes out never crosses, or sums to one. Labels of `Classes` are the classes themselves.
     grid : Grid, optional
         Levels, in the label's units; chosen from the data when not given.
     sample_weight : array-like or column name, optional
@@ -189,7 +220,7 @@ def multicalibrate(
 
     Returns
     -------
-    Calibration, or JointCalibration for a pair
+    Calibration, JointCalibration for a pair, or SeveralCalibration for several quantiles or classes
 
     Examples
     --------
@@ -202,10 +233,6 @@ def multicalibrate(
     array([0.41, 0.71])
     """
     target = require(property)
-    if not isinstance(target, (Property, Pair)):
-        raise InputError(
-            f"property={target!r} has {len(target.coordinates)} columns; correct them one by one, each by its own property."
-        )
     checked = _checked(target, mode, grid, max_updates, batched, on_interrupt)
     control = Control(max_updates, _reporter(progress), on_interrupt == "return")
     asked = Asked(checked, grid, m, alpha, lipschitz, batched, control, random_state)
@@ -218,12 +245,15 @@ def multicalibrate(
                 y_true, y_pred, groups, data, target, found, goal, mode=mode, sample_weight=sample_weight, holdout=holdout,
                 seed=random_state,
             )  # fmt: skip
+        if len(target.coordinates) > 1 and not target.joint:
+            return _several(target, y_true, y_pred, groups, data, sample_weight, holdout, asked)
         if isinstance(target, Pair):
             frame = lazy_frame(data)
             data = data if frame is None else gather(frame, "pairs are calibrated")
             rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=2)
             target.check_labels(rows.labels)
             return _pair(target, *split(rows, select.marked(holdout, data, "holdout"), random_state), asked)
+        assert isinstance(target, Property)
         frame = lazy_frame(data)
         if frame is not None:
             stays = lazy_rows(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=target)
@@ -256,18 +286,19 @@ class Asked(NamedTuple):
         return self.mode == "theorem" and self.grid is None and self.m is None and self.alpha is None
 
 
-def _checked(target: Property | Pair, mode: str, grid: Any, max_updates: Any, batched: bool, on_interrupt: str) -> str:
+def _checked(target: Target, mode: str, grid: Any, max_updates: Any, batched: bool, on_interrupt: str) -> str:
     """The mode, once the options that go with it are known to make sense."""
     if mode not in MODES:
         raise InputError(f"mode must be one of {', '.join(MODES)}, got {mode!r}.")
     if on_interrupt not in ("raise", "return"):
         raise InputError(f'on_interrupt must be "raise" or "return", got {on_interrupt!r}.')
-    if not (grid is None or isinstance(grid, Grid) or isinstance(target, Pair)):
+    several = len(target.coordinates) > 1
+    if not (grid is None or isinstance(grid, Grid) or several):
         raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
     if max_updates is not None:
         validate.count(max_updates, "max_updates", 0)
-    if batched and (mode != "theorem" or isinstance(target, Pair)):
-        what = "a pair" if isinstance(target, Pair) else f"mode={mode!r}"
+    if batched and (mode != "theorem" or several):
+        what = ("a pair" if target.joint else repr(target)) if several else f"mode={mode!r}"
         raise InputError(f'batched=True is a way to run mode="theorem" for a single property, got {what}.')
     return mode
 
@@ -313,6 +344,23 @@ def _pair(pair: Pair, rows: Rows, held: Rows | None, asked: Asked) -> JointCalib
     settled = plan.make_plan(rows, pair, mode=asked.mode, grid=asked.grid, m=asked.m, alpha=asked.alpha, lipschitz=asked.lipschitz)
     made = theorem.fit(rows, pair, settled, held=held, control=asked.control)
     return JointCalibration(pair, rows.groups, made.predictor, made.certificate, made.levels, held or rows)
+
+
+def _several(
+    target: Target, y_true: Any, y_pred: Any, groups: Any, data: Any, sample_weight: Any, holdout: Any, asked: Asked
+) -> SeveralCalibration:
+    """Several columns under one constraint; grid, m, alpha and lipschitz are one value or one per column."""
+    from multivalid.several import fit as several
+    from multivalid.several_calibration import SeveralCalibration
+
+    frame = lazy_frame(data)
+    data = data if frame is None else gather(frame, "several columns are calibrated")
+    goal = several.Goal.of(target, asked.mode, asked.grid, asked.m, asked.alpha, asked.lipschitz, asked.control, asked.seed)
+    width = len(target.coordinates)
+    rows = open_rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=width, target=target)
+    fitting, held = split(rows, select.marked(holdout, data, "holdout"), asked.seed)
+    done = several.fit(fitting, target, goal, held=held)
+    return SeveralCalibration(target, rows.groups, done.predictor, done.certificate, done.levels, held or fitting)
 
 
 def split(rows: Rows, holdout: Any, random_state: int) -> tuple[Rows, Rows | None]:

@@ -14,6 +14,7 @@ from multivalid.storage import read_json
 READERS = {
     "multivalid.calibration": ("multivalid.calibration", "Calibration.from_json"),
     "multivalid.joint_calibration": ("multivalid.calibration", "JointCalibration.from_json"),
+    "multivalid.several_calibration": ("multivalid.several_calibration", "SeveralCalibration.from_json"),
     "multivalid.monitor": ("multivalid.online.monitor_state", "from_json"),
     "multivalid.online": ("multivalid.online.state", "from_json"),
 }

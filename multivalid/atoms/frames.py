@@ -24,12 +24,12 @@ def eager(data: Any) -> nw.DataFrame[Any]:
         ) from None
 
 
-def column(frame: nw.DataFrame[Any], name: str, argument: str) -> NDArray[Any]:
-    """Column `name` as a vector; missing values are refused with their number and first row."""
+def column(frame: nw.DataFrame[Any], name: str, argument: str, *, text: bool = False) -> NDArray[Any]:
+    """Column `name` as a vector, of numbers unless `text` will do too; missing values are refused with their number and first row."""
     if name not in frame.columns:
         raise unknown(name, frame.columns, argument)
     series = frame[name]
-    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+    if not text and not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
         raise InputError(f"{argument}={name!r} must hold numbers, but the column has type {series.dtype}; convert it first.")
     missing = series.is_null().to_numpy()
     if missing.any():

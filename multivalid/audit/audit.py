@@ -19,6 +19,7 @@ from multivalid.levels import LevelPolicy, given_grids
 from multivalid.properties import Pair
 from multivalid.scope import require
 from multivalid.sources.laws import Laws
+from multivalid.sources.memory import MemorySource
 from multivalid.sources.open import Source, open_source
 
 if TYPE_CHECKING:
@@ -343,6 +344,7 @@ def _one_by_one(source: Source, target: Target, grids: tuple[Grid, ...] | None, 
     """Every coordinate on its own levels."""
     from multivalid.audit.several import SeveralAudit  # it builds on this module
 
+    assert isinstance(source, MemorySource)  # rows with several columns were fetched when they were opened
     parts = []
     for k, coordinate in enumerate(target.coordinates):
         given = None if grids is None else grids[k]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multivalid import json_checks as read
 from multivalid.errors import ModelFileError
-from multivalid.evaluators import Arrays, DenseMembers, Evaluator, Members, Nobody, OneRow, RowMembers, WithLevels, pieces
+from multivalid.evaluators import Evaluator, Members, Nobody, OneRow, RowMembers, WithLevels, in_memory
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
 from multivalid.joint.predictor import grids_from_json
@@ -151,16 +151,6 @@ class PairLinkPredictor:
         form = Form(read.flag(data["square"], "square"), read.flag(data["ordered"], "ordered"))
         passes = [PairPass.from_json(one, groups) for one in read.items(data["passes"], "passes")]
         return cls(grids_from_json(data["grids"]), form, passes)
-
-
-def in_memory(formula: Callable[[Evaluator, list[Any], Members], list[Any]], predictions: Array, membership: Membership) -> Array:
-    """A formula of both columns on rows in memory, some at a time."""
-    out = np.array(predictions)
-    with np.errstate(over="ignore"):  # a link of an absurd prediction may be infinite; it is clipped
-        for rows in pieces(len(out)):
-            members = DenseMembers(membership, rows.start, rows.stop)
-            out[rows] = np.stack(formula(Arrays(), list(predictions[rows].T), members), axis=1)
-    return out
 
 
 def with_levels(membership: Membership, values: Array, edges: Array) -> Membership:

@@ -9,7 +9,7 @@ from multivalid.batch.algorithm import Blocked
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.plan import label_facts
 from multivalid.cells.statistics import CellStatistics
-from multivalid.practical.predictor import LinkPredictor
+from multivalid.grid import Grid
 from multivalid.practical.start import chance_limit
 from multivalid.properties import Property
 from multivalid.properties.base import Array
@@ -20,15 +20,16 @@ NEGLIGIBLE = 1e-5  # of V's bound: a mean V below this is rounding and the fit's
 def certify(
     rows: Rows,
     prop: Property,
-    predictor: LinkPredictor,
+    grid: Grid,
+    updates: int,
     potential: list[float],
     *,
     alpha: float | None,
     stopped: bool,
     note: str,
 ) -> Certificate:
-    """Conditional on the levels of the final predictions, which `rows` carry."""
-    cells = CellStatistics.of(rows.cells(prop, [predictor.grid])[0])
+    """Conditional on the levels of the final predictions, which `rows` carry; `updates` cells were moved on the way."""
+    cells = CellStatistics.of(rows.cells(prop, [grid])[0])
     facts = label_facts(prop, rows.labels, rows.weights)
     error = float(cells.errors.max())
     limit, variance = chance_limit(int((cells.weight > 0).sum())), _variance(cells, rows, prop)
@@ -41,7 +42,7 @@ def certify(
         mode="practical",
         alpha=goal,
         error=error,
-        updates=len(predictor.patches),
+        updates=updates,
         update_bound=None,
         initial=potential[0],
         optimal=float(rows.weights @ best / rows.weights.sum()),

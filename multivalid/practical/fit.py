@@ -85,7 +85,7 @@ def fit(
     stopped = stopped or (bool(predictor.patches) and not goal.control.room(len(predictor.patches)))
     note = "\n".join(report if chosen is not None or stopped else [NOTHING_DONE, *report])
     certificate = certify(
-        replace(rows, predictions=final), prop, predictor, trace.values, alpha=goal.alpha, stopped=stopped, note=note
+        replace(rows, predictions=final), prop, predictor.grid, len(predictor.patches), trace.values, alpha=goal.alpha, stopped=stopped, note=note
     )
     if held is not None:
         seen = replace(held, predictions=predictor.predict(held.predictions, held.membership))
@@ -185,11 +185,11 @@ def _predictor(chosen: Candidate | None, link: Link, rows: Rows, goal: Goal) -> 
     model, rounds = (None, []) if chosen is None else (chosen.model, chosen.rounds)
     bare = LinkPredictor(Grid([0.0]), link, model, rounds)
     final = bare.predict(rows.predictions, rows.membership)
-    grid = goal.grid if goal.grid is not None else _level_grid(final, rows.weights, goal.levels)
+    grid = goal.grid if goal.grid is not None else level_grid(final, rows.weights, goal.levels)
     return replace(bare, grid=grid), final
 
 
-def _level_grid(values: Array, weights: Array, levels: int) -> Grid:
+def level_grid(values: Array, weights: Array, levels: int) -> Grid:
     """Levels of about equal weight; each distinct value its own where there are few."""
     distinct = np.unique(values)
     return Grid(distinct) if distinct.size <= levels else Grid.quantile(values, levels, weights)

@@ -113,12 +113,12 @@ def fit_found(
     wide = replace(rows, groups=groups, membership=membership)
     bare = LinkPredictor(Grid([0.0]), link, final.start.model if final.name != "input" else None, final.start.rounds, forest)
     predictions = bare.predict(rows.predictions, membership, None if forest is None else forest.added(_codes(forest, columns)))
-    grid = goal.grid if goal.grid is not None else practical._level_grid(predictions, rows.weights, goal.levels)
+    grid = goal.grid if goal.grid is not None else practical.level_grid(predictions, rows.weights, goal.levels)
     predictor = replace(bare, grid=grid)
     done = wide.with_predictions(predictions)
     potential = [float(rows.weights @ prop.score(p, rows.labels) / rows.weights.sum()) for p in (rows.predictions, predictions)]
     lines = [_found_line(final, columns, held.size), *report]
-    certificate = certify(done, prop, predictor, potential, alpha=goal.alpha, stopped=False, note="\n".join(lines))
+    certificate = certify(done, prop, predictor.grid, len(predictor.patches), potential, alpha=goal.alpha, stopped=False, note="\n".join(lines))
     return FoundFit(groups, predictor, grid.round(predictions), certificate, wide)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,9 @@ from multivalid.errors import InputError
 from multivalid.properties.base import Array, Property
 from multivalid.properties.moment import EventProbability
 from multivalid.properties.ops import Ops
-from multivalid.properties.target import OwnColumn, Target
+from multivalid.properties.target import Keep, OwnColumn, Target, as_it_is
 
+LEAST = 1e-7  # a probability below this loses no more than this one: one row must not outweigh all others
 SUM_SLACK = 1e-6  # shares that sum to one within this are taken as they are: float32 models are off by as much
 
 
@@ -133,15 +134,33 @@ class Classes(Target):
         with np.errstate(divide="ignore"):
             return np.asarray(-np.log(table[np.arange(len(table)), codes.astype(np.intp)]))
 
+    def losses(self, predictions: Array, codes: Array) -> Array:
+        """The log loss of codes that `check_labels` has seen, at most that of a probability of 1e-7."""
+        chosen = np.asarray(predictions)[np.arange(codes.size), codes.astype(np.intp)]
+        return np.asarray(-np.log(np.maximum(chosen, LEAST)))
+
+    @property
+    def names_labels(self) -> bool:
+        return True
+
+    @property
+    def coupled(self) -> bool:
+        return True
+
+    def broken(self, rows: int, among: int) -> str:
+        return f"In {rows:,} of {among:,} rows the probabilities of the classes do not sum to one." if rows else ""
+
     def breaks(self, predictions: Array) -> NDArray[np.bool_]:
         outside = ((predictions < 0) | (predictions > 1)).any(axis=1)
         return np.asarray(outside | (np.abs(predictions.sum(axis=1) - 1) > SUM_SLACK))
 
-    def mend(self, predictions: Array) -> Array:
-        inside = np.maximum(predictions, 0.0)
-        total = inside.sum(axis=1, keepdims=True)
-        even = np.full_like(inside, 1 / inside.shape[1])  # nothing was said of any class
-        return np.where(total > 0, inside / np.where(total > 0, total, 1.0), even)
+    def constrained(self, ops: Ops, columns: Sequence[Any], keep: Keep = as_it_is) -> list[Any]:
+        """Each class divided by the sum of all; even shares where nothing was said of any class."""
+        inside = [ops.maximum(column, 0.0) for column in columns]
+        total = keep(len(inside), sum(inside[1:], inside[0]))
+        return [
+            ops.where(total > 0, column / ops.where(total > 0, total, 1.0), ops.filled(1 / len(inside), total)) for column in inside
+        ]
 
 
 def read_class(text: str) -> Hashable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from multivalid import validate
 from multivalid.errors import InputError
 from multivalid.properties.base import Array, Property
+from multivalid.properties.ops import Ops
 from multivalid.properties.quantile import Quantile
-from multivalid.properties.target import OwnColumn, Target
+from multivalid.properties.target import Keep, OwnColumn, Target, as_it_is
 
 
 @dataclass(frozen=True, init=False)
@@ -79,8 +80,33 @@ class Quantiles(Target):
         """All quantiles of the weighted empirical law of `labels`; they never cross."""
         return np.array([prop.solve(labels, sample_weight) for prop in self.properties])
 
+    def losses(self, predictions: Array, codes: Array) -> Array:
+        """The pinball losses of all levels, summed.
+
+        Examples
+        --------
+        >>> Quantiles([0.1, 0.9]).losses(np.array([[0.0, 1.0]]), np.array([3.0])).round(6)
+        array([2.1])
+        """
+        gaps = codes[:, None] - predictions
+        taus = np.array(self.taus)
+        return np.asarray(np.maximum(taus * gaps, (taus - 1) * gaps).sum(axis=1))
+
     def breaks(self, predictions: Array) -> NDArray[np.bool_]:
         return np.asarray((np.diff(predictions, axis=1) < 0).any(axis=1))
+
+    def broken(self, rows: int, among: int) -> str:
+        return f"In {rows:,} of {among:,} rows the quantiles cross: a lower level is predicted above a higher one." if rows else ""
+
+    def constrained(self, ops: Ops, columns: Sequence[Any], keep: Keep = as_it_is) -> list[Any]:
+        """Sorted, by comparing neighbours in turn: a formula, which an engine can follow."""
+        out = list(columns)
+        for turn in range(len(out)):
+            for i in range(turn % 2, len(out) - 1, 2):
+                low, high = ops.minimum(out[i], out[i + 1]), ops.maximum(out[i], out[i + 1])
+                place = turn * len(out) + i
+                out[i], out[i + 1] = keep(place, low), keep(place + 1, high)
+        return out
 
     def mend(self, predictions: Array) -> Array:
         return np.sort(predictions, axis=1)

@@ -5,7 +5,7 @@ A `Property` has one coordinate, a `Pair` two, `Quantiles` and `Classes` several
 
 =====================  ====================================================================================================
 of a target            ``coordinates``, ``names``, ``joint``, ``spec``, ``check_labels``, ``label_code``, ``check_predictions``,
-                       ``residuals``, ``scores``, ``breaks``, ``mend``
+                       ``residuals``, ``scores``, ``losses``, ``names_labels``, ``coupled``, ``breaks``, ``broken``, ``constrained``, ``mend``
 of a coordinate        ``column``, ``name``, ``residual`` (V), ``scoring`` (S), ``solve_segments`` (Γ), ``reading``
 =====================  ====================================================================================================
 
@@ -16,7 +16,7 @@ averages to zero at every level of its predictions.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,14 @@ if TYPE_CHECKING:
     from multivalid.properties.base import Property
 
 Array = NDArray[np.float64]
+
+
+Keep = Callable[[int, Any], Any]  # a number of its own and a value → the same value, worked out once
+
+
+def as_it_is(place: int, value: Any) -> Any:
+    """The value itself: arrays and numbers are worked out already."""
+    return value
 
 
 class Coordinate(ABC):
@@ -138,6 +146,16 @@ class Target(ABC):
         return False
 
     @property
+    def names_labels(self) -> bool:
+        """Whether labels may be names, such as text, which `check_labels` turns into numbers."""
+        return False
+
+    @property
+    def coupled(self) -> bool:
+        """Whether the constraint moves every column of a row (shares of one whole), so that columns are fitted together."""
+        return False
+
+    @property
     @abstractmethod
     def spec(self) -> str | None:
         """Text that `parse_any` reads back to an equal target; None for one built from a user's function."""
@@ -175,13 +193,29 @@ class Target(ABC):
         """What the predictions of a group as a whole should be on average: shape (coordinates, laws)."""
         return self.solve_cells(labels, predictions, weights, starts)
 
+    def losses(self, predictions: Array, codes: Array) -> Array:
+        """What is lost on each row, all columns taken together: the score by which two predictions are compared.
+
+        `codes` are labels that `check_labels` has seen.
+        """
+        columns = list(np.asarray(predictions).reshape(codes.size, -1).T)
+        return np.asarray(sum(coordinate.scoring(NUMPY, columns, codes) for coordinate in self.coordinates))
+
     def breaks(self, predictions: Array) -> NDArray[np.bool_]:
         """Rows of (rows, coordinates) that break the target's constraint: quantiles that cross, shares that do not sum to one."""
         return np.zeros(len(predictions), dtype=bool)
 
+    def broken(self, rows: int, among: int) -> str:
+        """What to say of so many rows that break the constraint; nothing where there are none."""
+        return ""
+
+    def constrained(self, ops: Ops, columns: Sequence[Any], keep: Keep = as_it_is) -> list[Any]:
+        """The columns with the constraint restored, as a formula for rows of any kind; `keep` names what is used more than once."""
+        return list(columns)
+
     def mend(self, predictions: Array) -> Array:
         """The same predictions with the constraint restored; rows that keep it are not changed."""
-        return predictions
+        return np.stack(self.constrained(NUMPY, list(predictions.T)), axis=1)
 
     def _columns(self, predictions: ArrayLike, labels: ArrayLike) -> tuple[list[Array], Array]:
         table = np.asarray(_as_columns(predictions, len(self.coordinates)), dtype=np.float64)

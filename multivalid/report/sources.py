@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from multivalid.cells.sentences import Units
 from multivalid.errors import InputError
 from multivalid.grid import Grid
-from multivalid.properties import Pair, Property
+from multivalid.properties import Property, Target
 from multivalid.properties.pairs.base import SecondCoordinate
 
 Columns = Mapping[str, NDArray[Any]]
@@ -106,7 +106,7 @@ class Story:
         What to repeat to get the same numbers.
     """
 
-    prop: Property | Pair
+    prop: Target
     title: str
     chapters: Sequence[Chapter]
     certificate: Certified | None = None

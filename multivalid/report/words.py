@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multivalid.cells.sentences import headlines, off_groups, unknown_lines
-from multivalid.properties import EventProbability, Mean, Pair, Property, Quantile
+from multivalid.properties import EventProbability, Mean, Pair, Quantile, Target
 from multivalid.report.sources import Audited, Certified, Chapter, Story
 
 MEANING = {
@@ -57,13 +57,21 @@ def _two(before: Audited, after: Audited) -> str:
     )
 
 
-def property_sentence(prop: Property | Pair) -> str:
+def property_sentence(prop: Target) -> str:
     """What calibrated means for this property."""
     if isinstance(prop, Pair):
         first, second = prop.names
         return (
             f"Predictions of ({first}, {second}) are calibrated together for a group when, among its rows with a given pair of "
             f"predictions, both are right: the {first}, and the {second} given the true {first} of those rows."
+        )
+    if len(prop.coordinates) > 1:
+        shares = all(one.reading.target is None for one in prop.coordinates)
+        right = "happens as often as predicted" if shares else "covers the share of outcomes that it is named after"
+        names = ", ".join(one.name for one in prop.coordinates)
+        return (
+            f"Predictions of several columns ({names}) are calibrated for a group when every column is: among the group's rows with a "
+            f"given value in it, what it predicts {right}."
         )
     if isinstance(prop, Quantile):
         return (

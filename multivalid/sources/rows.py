@@ -42,8 +42,10 @@ def open_rows(
     A row without weight is not there: groups are fitted, levels chosen and sums taken without it, unless `weightless` rows are kept.
     """
     frame = None if data is None else frames.eager(data)
-    labels = validate.vector(resolve(y_true, frame, "y_true"), "y_true")
+    labels = _labels(y_true, frame, target)
     predictions = predictions_of(y_pred, frame, width)
+    if target is not None and width > 1:
+        predictions = target.check_predictions(predictions)
     validate.same_length(predictions, labels.size, "y_pred", "y_true")
     weights = validate.weights(resolve(sample_weight, frame, "sample_weight"), labels.size)
     if frame is not None and len(frame) != labels.size:
@@ -85,6 +87,17 @@ def cluster_numbers(cluster: Any, frame: Any, rows: int) -> NDArray[np.intp] | N
     if missing:
         raise InputError(f"cluster must not have missing values: {len(missing)} are missing, the first at row {missing[0]}.")
     return np.unique(values, return_inverse=True)[1].astype(np.intp)
+
+
+def _labels(y_true: Any, frame: nw.DataFrame[Any] | None, target: Target | None) -> NDArray[Any]:
+    """Labels as numbers, or as they are where the target knows names."""
+    if target is None or not target.names_labels:
+        return validate.vector(resolve(y_true, frame, "y_true"), "y_true")
+    named = isinstance(y_true, str) and frame is not None
+    labels = np.asarray(frames.column(frame, y_true, "y_true", text=True) if named and frame is not None else y_true)
+    if labels.ndim != 1 or labels.size == 0:
+        raise InputError(f"y_true must be one column with at least one row, got an array of shape {labels.shape}.")
+    return labels
 
 
 def predictions_of(y_pred: Any, frame: nw.DataFrame[Any] | None, width: int) -> Array:

@@ -43,3 +43,79 @@ def test_classes():
     found = mv.audit(code, np.full((200, 3), 1 / 3), groups=[], property=mv.Classes([0, 1, 2]))
     shares = np.bincount(code) / 200
     assert [part.table["value"][0] for part in found.parts] == pytest.approx(shares)
+
+
+def test_input_that_breaks_the_constraint_is_counted():
+    crossing = SAID.copy()
+    crossing[:7] = crossing[:7, ::-1]
+    found = mv.audit(Y, crossing, groups=[GROUP], property=mv.Quantiles([0.1, 0.9]))
+    assert found.broken == 7
+    assert any("In 7 of 300 rows the quantiles cross" in note for note in found.groups.notes)
+    assert "In 7 of 300" in found.summary()
+    whole = mv.audit(Y, SAID, groups=[GROUP], property=mv.Quantiles([0.1, 0.9]))
+    assert whole.broken == 0
+    assert "cross" not in whole.summary()
+    shares = np.full((300, 2), 0.5)
+    shares[:3, 0] = 0.4
+    found = mv.audit((Y > 2).astype(int), shares, groups=[], property=mv.Classes([0, 1]))
+    assert found.broken == 3
+
+
+def test_one_verdict_counts_groups_once_and_names_the_column():
+    y = np.tile(np.linspace(0, 1, 400), 2)
+    side = np.repeat([False, True], 400)
+    said = np.column_stack([np.full(800, 0.1), np.where(side, 0.6, 0.9)])
+    found = mv.audit(y, said, groups=[side], property=mv.Quantiles([0.1, 0.9]))
+    assert found.verdict == (
+        "2 of 2 groups are off beyond chance at 5 % in at least one of 2 columns: everyone (quantile 0.9), group 1 (quantile 0.9)."
+    )
+    right = mv.audit(y, np.tile([0.1, 0.9], (800, 1)), groups=[side], property=mv.Quantiles([0.1, 0.9]))
+    assert right.verdict == "None of 2 groups is off beyond chance at 5 % in any of 2 columns."
+
+
+def test_holm_covers_groups_and_columns():
+    found = mv.audit(Y, SAID, groups=[GROUP], property=mv.Quantiles([0.1, 0.9]))
+    keys = found.property.keys
+    raw = np.concatenate([found.table[f"{key}_p_value"] for key in keys])
+    order, expected = np.argsort(raw), np.empty(raw.size)
+    running = 0.0
+    for rank, place in enumerate(order):
+        running = max(running, min(1.0, raw[place] * (raw.size - rank)))
+        expected[place] = running
+    np.testing.assert_allclose(np.concatenate([found.table[f"{key}_p_adjusted"] for key in keys]), expected)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_classes_named_by_text(lazy):
+    names = np.array(["dog", "cat", "eel"])[rng.integers(0, 3, 120)]
+    frame = pl.DataFrame({"kind": names, "a": np.full(120, 0.2), "b": np.full(120, 0.5), "c": np.full(120, 0.3)})
+    found = mv.audit(
+        "kind", ["a", "b", "c"], data=frame.lazy() if lazy else frame, groups=[], property=mv.Classes(["dog", "cat", "eel"])
+    )
+    assert found.table["cat_value"][0] == pytest.approx(np.mean(names == "cat"))
+    assert found.table["eel_prediction"][0] == pytest.approx(0.3)
+
+
+def test_cells_and_report(tmp_path):
+    found = mv.audit(Y, SAID, groups=[GROUP], property=mv.Quantiles([0.1, 0.9]))
+    assert found.worst(1)[0].error == found.cells["error"].max()
+    page = found.report(tmp_path / "r.html").read_text()
+    assert "quantile 0.1" in page
+    assert "quantile 0.9" in page
+
+
+@pytest.mark.parametrize(
+    ("y", "said", "target", "needle"),
+    [
+        (["a", "x"], [[0.5, 0.5]] * 2, mv.Classes(["a", "b"]), "row 1"),
+        (["a", None], [[0.5, 0.5]] * 2, mv.Classes(["a", "b"]), "row 1"),
+        (["a", "b"], [[0.5, 1.5]] * 2, mv.Classes(["a", "b"]), "between 0 and 1"),
+        (["a", "b"], [[0.0, 0.0]] * 2, mv.Classes(["a", "b"]), "probability 0"),
+        ([["a"], ["b"]], [[0.5, 0.5]] * 2, mv.Classes(["a", "b"]), "one column"),
+        ([1.0, 2.0], np.ones((2, 3)), mv.Quantiles([0.1, 0.9]), "2 columns"),
+        (["a", "b"], [[1.0, 2.0]] * 2, mv.Quantiles([0.1, 0.9]), "y_true"),
+    ],
+)
+def test_hostile_input_is_refused_with_the_reason(y, said, target, needle):
+    with pytest.raises(mv.MultivalidError, match=needle):
+        mv.audit(y, said, groups=[], property=target)

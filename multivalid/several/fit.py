@@ -1,0 +1,172 @@
+"""Several columns calibrated under their constraint: restore it, correct the columns, restore it again, and certify what comes out.
+
+Columns that do not share one whole (quantiles) are corrected one by one, each by the fit of a single property, which keeps only what rows
+held out confirm. Sorting afterwards lowers the summed pinball loss of every row, whatever its label, so what was confirmed for
+each column holds for all of them after the constraint. Columns that share one whole (classes) are fitted together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.atoms.select import Rows
+from multivalid.batch import theorem
+from multivalid.batch.certificate import Certificate
+from multivalid.batch.control import INTERRUPTED, Control
+from multivalid.batch.plan import make_plan
+from multivalid.batch.predictor import LevelPredictor, Predictor
+from multivalid.cells.statistics import CellStatistics
+from multivalid.errors import InputError
+from multivalid.grid import Grid
+from multivalid.levels import given_grids
+from multivalid.practical import fit as practical
+from multivalid.practical.certify import certify
+from multivalid.properties.base import Array
+from multivalid.properties.target import Target
+from multivalid.several import classes_fit
+from multivalid.several.certificate import SeveralCertificate
+from multivalid.several.predictor import ColumnsPredictor
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the user fixed; grid, m, alpha and lipschitz have one value per column."""
+
+    mode: str
+    grids: Sequence[Grid | None]
+    m: Sequence[Any]
+    alpha: Sequence[Any]
+    lipschitz: Sequence[Any]
+    control: Control
+    seed: int
+
+    @classmethod
+    def of(cls, target: Target, mode: str, grid: Any, m: Any, alpha: Any, lipschitz: Any, control: Control, seed: int) -> Goal:
+        """Every option for every column: one value for all, or one each."""
+        width = len(target.coordinates)
+        grids = given_grids(grid, width) or [None] * width
+        count, error, steep = (each(value, width, name) for value, name in ((m, "m"), (alpha, "alpha"), (lipschitz, "lipschitz")))
+        return cls(mode, grids, count, error, steep, control, seed)
+
+    def practical(self, k: int) -> practical.Goal:
+        """What is asked of one column; an interruption ends the fit of all."""
+        return practical.Goal(self.m[k], self.grids[k], self.alpha[k], replace(self.control, keep_interrupted=False))
+
+
+@dataclass(frozen=True)
+class SeveralFit:
+    """A predictor, the levels of each fitted row (rows, columns), and the certificate."""
+
+    predictor: ColumnsPredictor
+    levels: NDArray[np.intp]
+    certificate: SeveralCertificate
+
+
+def each(value: Any, width: int, name: str) -> list[Any]:
+    """One value per column.
+
+    Examples
+    --------
+    >>> each(20, 3, "m"), each([5, 10], 2, "m")
+    ([20, 20, 20], [5, 10])
+    """
+    if not isinstance(value, (list, tuple)):
+        return [value] * width
+    if len(value) != width:
+        raise InputError(f"{name} must be one value, or {width} of them, one per column, got {value!r}.")
+    return list(value)
+
+
+def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> SeveralFit:
+    """Fit all columns and say what holds of them after the constraint, also on rows held out."""
+    start = replace(rows, predictions=target.mend(rows.predictions))
+    parts, stated, note, stopped = _parts(start, target, goal)
+    predictor = ColumnsPredictor(target, tuple(Grid([0.0]) for _ in parts), parts)
+    final = predictor.predict(rows.predictions, rows.membership)
+    grids = tuple(goal.grids[k] or practical.level_grid(final[:, k], rows.weights, goal.practical(k).levels) for k in range(len(parts)))
+    predictor = replace(predictor, grids=grids)
+    done = replace(rows, predictions=final)
+    seen = None if held is None else replace(held, predictions=predictor.predict(held.predictions, held.membership))
+    made = []
+    for k, coordinate in enumerate(target.coordinates):
+        alone, prop, grid = done.column(k), coordinate.predicted, grids[k]
+        if goal.mode == "practical":
+            steps = [_mean(rows, prop.score(values[:, k], rows.labels)) for values in (start.predictions, final)]
+            said = "" if stated is None else stated[k].note
+            one = certify(alone, prop, grid, len(parts[k].patches), steps, alpha=goal.alpha[k], stopped=stopped, note=said)
+        else:
+            assert stated is not None
+            one = _after(stated[k], alone, prop, grid)
+        made.append(one if seen is None else theorem.judged(one, rows, seen.column(k), prop, grid))
+    certificate = SeveralCertificate(
+        mode=goal.mode,
+        keys=target.keys,
+        parts=tuple(made),
+        potential=_losses(target, start, final),
+        holdout_loss=None if held is None or seen is None else _losses(target, _mended(held, target), seen.predictions),
+        broken=int(np.count_nonzero(target.breaks(rows.predictions))),
+        note=note,
+    )
+    levels = np.stack([grid.round(column) for grid, column in zip(grids, final.T, strict=True)], axis=1)
+    return SeveralFit(predictor, levels, certificate)
+
+
+def _parts(rows: Rows, target: Target, goal: Goal) -> tuple[Sequence[Predictor], Sequence[Certificate] | None, str, bool]:
+    """A predictor for each column, their own certificates before the last constraint, what to say of all, and whether Ctrl-C came."""
+    try:
+        if goal.mode != "practical":
+            return (*_by_theorem(rows, target, goal), "", False)
+        if target.coupled:
+            parts, note = classes_fit.fit(rows, target, goal.seed)
+            return parts, None, note, False
+        fits = [
+            practical.fit(rows.column(k), one.predicted, goal.practical(k), random_state=goal.seed)
+            for k, one in enumerate(target.coordinates)
+        ]
+        return [one.predictor for one in fits], [one.certificate for one in fits], "", False
+    except KeyboardInterrupt:
+        if not goal.control.keep_interrupted or goal.mode != "practical":
+            raise
+        return [classes_fit.UNTOUCHED] * len(target.coordinates), None, f"{INTERRUPTED} Only the constraint was restored.", True
+
+
+def _by_theorem(rows: Rows, target: Target, goal: Goal) -> tuple[list[Predictor], list[Certificate]]:
+    """The loop of the theorem on each column by itself."""
+    parts: list[Predictor] = []
+    stated: list[Certificate] = []
+    for k, coordinate in enumerate(target.coordinates):
+        alone, prop = rows.column(k), coordinate.predicted
+        plan = make_plan(
+            alone, prop, mode=goal.mode, grid=goal.grids[k], m=goal.m[k], alpha=goal.alpha[k], lipschitz=goal.lipschitz[k]
+        )
+        made = theorem.fit(alone, prop, plan, control=goal.control)
+        parts.append(LevelPredictor(made.grid, made.patches))
+        stated.append(made.certificate)
+    return parts, stated
+
+
+def _after(stated: Certificate, rows: Rows, prop: Any, grid: Grid) -> Certificate:
+    """The certificate of one column's loop, with the error measured after the constraint, which the theorem does not speak of."""
+    error = float(CellStatistics.of(rows.cells(prop, [grid])[0]).errors.max())
+    kept = error <= stated.alpha
+    note = f"Before the constraint was restored the error was {stated.error:.3g}, after it {error:.3g}."
+    status = stated.status if kept or stated.status != "converged" else "uncalibrated"
+    return replace(stated, error=error, status=status, sample_bound=None, note="\n".join(filter(None, [stated.note, note])))
+
+
+def _mended(rows: Rows, target: Target) -> Rows:
+    return replace(rows, predictions=target.mend(rows.predictions))
+
+
+def _losses(target: Target, before: Rows, after: Array) -> Array:
+    """Mean loss of the predictions given, their constraint restored, and of those handed out."""
+    return np.array([_mean(before, target.losses(values, before.labels)) for values in (before.predictions, after)])
+
+
+def _mean(rows: Rows, values: Array) -> float:
+    return float(rows.weights @ values / rows.weights.sum())

@@ -1,0 +1,222 @@
+"""`multicalibrate` with several columns: the constraint always holds, held-out loss falls, files and single rows agree."""
+
+from __future__ import annotations
+
+import copy
+import sqlite3
+
+import numpy as np
+import polars as pl
+import pytest
+
+import multivalid as mv
+from multivalid.errors import InputError, ModelFileError
+from tests.several.worlds import KINDS, TAUS, fan, kinds
+
+QUANTILES, CLASSES = mv.Quantiles(TAUS), mv.Classes(KINDS)
+
+
+def _fan(rows=3000, **options):
+    y, said, weights, groups = fan(rows)
+    return mv.multicalibrate(y, said, groups=list(groups.T), property=QUANTILES, sample_weight=weights, **options)
+
+
+def _kinds(rows=3000, **options):
+    names, said, weights, groups, _ = kinds(rows)
+    return mv.multicalibrate(names, said, groups=list(groups.T), property=CLASSES, sample_weight=weights, **options)
+
+
+@pytest.fixture(scope="module")
+def fitted_fan():
+    return _fan()
+
+
+@pytest.fixture(scope="module")
+def fitted_kinds():
+    return _kinds()
+
+
+def test_quantiles_never_cross_whatever_comes_in(fitted_fan):
+    rng = np.random.default_rng(9)
+    wild = rng.standard_t(1, size=(20_000, 3)) * 10.0 ** rng.integers(-3, 6, (20_000, 1))
+    found = fitted_fan.predict(wild, groups=[rng.random(20_000) < 0.5, rng.random(20_000) < 0.5])
+    assert (np.diff(found, axis=1) >= 0).all()
+
+
+def test_classes_sum_to_one_whatever_comes_in(fitted_kinds):
+    rng = np.random.default_rng(9)
+    wild = rng.random((20_000, 4)) * (rng.random((20_000, 4)) < 0.5)
+    wild[:, 0] += 1e-12
+    found = fitted_kinds.predict(np.minimum(wild, 1), groups=list(rng.random((4, 20_000)) < 0.5))
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-12)
+
+
+def test_new_rows_are_covered_in_every_group(fitted_fan):
+    y, said, _, groups = fan(40_000, seed=1)
+    before, after = QUANTILES.mend(said), fitted_fan.predict(said, groups=list(groups.T))
+    assert QUANTILES.losses(after, y).mean() < QUANTILES.losses(before, y).mean()
+    for inside in groups.T:
+        share = (y[inside, None] <= after[inside]).mean(axis=0)
+        np.testing.assert_allclose(share, TAUS, atol=0.04)
+
+
+def test_new_rows_have_the_right_class_shares_in_every_group(fitted_kinds):
+    _, said, _, groups, truth = kinds(40_000, seed=0)
+    after = fitted_kinds.predict(said, groups=list(groups.T))
+    worst = max(np.abs((after - truth)[inside].mean(axis=0)).max() for inside in groups.T)
+    assert worst < 0.05
+    assert worst < 0.25 * max(np.abs((said - truth)[inside].mean(axis=0)).max() for inside in groups.T)
+
+
+def test_classes_that_are_right_already_are_left_alone():
+    names, _, _, groups, truth = kinds(2000)
+    made = mv.multicalibrate(names, truth, groups=list(groups.T), property=CLASSES)
+    np.testing.assert_allclose(made.predict(truth, groups=list(groups.T)), truth, atol=1e-12)
+    assert "nothing done" in made.certificate.summary()
+
+
+@pytest.mark.parametrize("mode", ["theorem", "paper"])
+def test_theorem_mode_is_certified_after_the_constraint(mode):
+    y, said, weights, groups = fan(1500)
+    made = _fan(1500, mode=mode, m=20)
+    found = made.predict(said, groups=list(groups.T))
+    assert (np.diff(found, axis=1) >= 0).all()
+    again = made.audit(y, said, groups=list(groups.T), sample_weight=weights)
+    for part, stated in zip(again.parts, made.certificate.parts, strict=True):
+        assert part.error == pytest.approx(stated.error, rel=1e-9)
+    assert made.certificate.error == max(part.error for part in again.parts)
+
+
+def test_the_certificate_says_what_an_audit_finds(fitted_kinds):
+    names, said, weights, groups, _ = kinds(3000)
+    again = fitted_kinds.audit(names, said, groups=list(groups.T), sample_weight=weights)
+    assert fitted_kinds.certificate.error == pytest.approx(again.error, rel=1e-9)
+    after = fitted_kinds.predict(said, groups=list(groups.T))
+    codes = CLASSES.check_labels(names)
+    assert fitted_kinds.certificate.potential[1] == pytest.approx(np.average(CLASSES.losses(after, codes), weights=weights))
+
+
+def test_held_out_rows_are_told_of():
+    made = _fan(2000, holdout=0.3)
+    assert made.certificate.holdout_loss[1] < made.certificate.holdout_loss[0]
+    assert made.certificate.holdout_error is not None
+    assert "On rows held out" in made.certificate.summary()
+    assert made.certificate.broken > 0
+
+
+@pytest.mark.parametrize("world", ["fan", "kinds"])
+def test_one_row_and_a_file_give_the_same_to_the_last_bit(world, tmp_path, fitted_fan, fitted_kinds):
+    made = fitted_fan if world == "fan" else fitted_kinds
+    said, groups = (fan(50, 2)[1], fan(50, 2)[3]) if world == "fan" else (kinds(50, 2)[1], kinds(50, 2)[3])
+    all_rows = made.predict(said, groups=list(groups.T))
+    for k in range(50):
+        assert made.predict_one(said[k].tolist(), groups[k].tolist()) == tuple(all_rows[k].tolist())
+    made.save(tmp_path / "model.json")
+    back = mv.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(back.predict(said, groups=list(groups.T)), all_rows)
+    assert back.certificate.summary() == made.certificate.summary()
+    assert back.report(tmp_path / "r.html").exists()
+
+
+def test_weights_matter_and_rows_without_weight_are_not_there():
+    y, said, weights, groups = fan(1200)
+    weights[::3] = 0.0
+    kept = weights > 0
+    some = mv.multicalibrate(y, said, groups=list(groups.T), property=QUANTILES, sample_weight=weights)
+    less = mv.multicalibrate(y[kept], said[kept], groups=list(groups[kept].T), property=QUANTILES, sample_weight=weights[kept])
+    even = mv.multicalibrate(y[kept], said[kept], groups=list(groups[kept].T), property=QUANTILES)
+    arrays = list(groups.T)
+    np.testing.assert_array_equal(some.predict(said, groups=arrays), less.predict(said, groups=arrays))
+    assert not np.allclose(some.predict(said, groups=arrays), even.predict(said, groups=arrays))
+
+
+def test_frames_eager_and_lazy_and_sql():
+    names, said, _, groups, _ = kinds(1500)
+    frame = pl.DataFrame({"kind": names, **{f"p{k}": said[:, k] for k in range(4)}, "g": groups[:, 1].astype(int)})
+    columns = [f"p{k}" for k in range(4)]
+    made = mv.multicalibrate("kind", columns, groups=["g == 1"], data=frame.lazy(), property=CLASSES)
+    eager = made.predict(columns, data=frame)
+    lazy = made.predict(columns, data=frame.lazy()).collect()
+    np.testing.assert_allclose(lazy.select([f"calibrated_{kind}" for kind in KINDS]).to_numpy(), eager, rtol=1e-12)
+    with sqlite3.connect(":memory:") as base:
+        base.execute("CREATE TABLE rows (p0 REAL, p1 REAL, p2 REAL, p3 REAL, g INTEGER)")
+        base.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?)", frame.select([*columns, "g"]).rows())
+        found = base.execute(made.to_sql("rows", columns, dialect="sqlite")).fetchall()
+    np.testing.assert_allclose(np.array(found)[:, 5:].astype(float), eager, rtol=1e-9)
+
+
+def test_quantiles_in_sql_are_sorted():
+    y, said, _, groups = fan(1500)
+    frame = pl.DataFrame({"y": y, **{f"q{k}": said[:, k] for k in range(3)}, "g": groups[:, 0].astype(int)})
+    made = mv.multicalibrate("y", ["q0", "q1", "q2"], groups=["g == 1"], data=frame, property=QUANTILES)
+    with sqlite3.connect(":memory:") as base:
+        base.execute("CREATE TABLE rows (q0 REAL, q1 REAL, q2 REAL, g INTEGER)")
+        base.executemany("INSERT INTO rows VALUES (?, ?, ?, ?)", frame.select(["q0", "q1", "q2", "g"]).rows())
+        found = base.execute(made.to_sql("rows", ["q0", "q1", "q2"], dialect="sqlite")).fetchall()
+    np.testing.assert_allclose(
+        np.array(found)[:, 4:].astype(float), made.predict(["q0", "q1", "q2"], data=frame), rtol=1e-9, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("predictor", "parts"), []),
+        (("predictor", "parts", 0, "kind"), "pair link"),
+        (("predictor", "grids", 1), {"points": "no"}),
+        (("predictor", "kind"), "link"),
+        (("predictor", "parts", 0, "model", "shifts"), [1e300]),
+        (("certificate", "keys"), ["a", "b", "c", "d"]),
+        (("certificate", "parts"), [None] * 4),
+        (("certificate", "potential"), [1.0]),
+        (("certificate", "broken"), -1),
+        (("property",), "mean"),
+        (("property",), "classes:ant,bee"),
+        (("property",), "mean_variance"),
+    ],
+)
+def test_an_edited_file_is_refused(where, value, fitted_kinds):
+    content = copy.deepcopy(fitted_kinds.to_json())
+    inner = content
+    for step in where[:-1]:
+        inner = inner[step]
+    inner[where[-1]] = value
+    with pytest.raises(ModelFileError):
+        mv.SeveralCalibration.from_json(content)
+
+
+@pytest.mark.parametrize(
+    ("options", "needle"),
+    [
+        ({"features": ["a"]}, "single property"),
+        ({"batched": True, "mode": "theorem"}, "batched"),
+        ({"m": [5, 5]}, "one per column"),
+        ({"grid": [mv.Grid([0.0])]}, "grid"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, needle):
+    with pytest.raises(InputError, match=needle):
+        _fan(200, **options)
+
+
+def test_predictions_that_are_no_probabilities_are_refused(fitted_kinds):
+    with pytest.raises(InputError, match="between 0 and 1"):
+        fitted_kinds.predict_one([0.5, 0.5, 0.5, -0.5], [True] * 4)
+    with pytest.raises(InputError, match="between 0 and 1"):
+        fitted_kinds.predict([[0.5, 0.5, 0.5, -0.5]], groups=[np.array([True])] * 4)
+
+
+def test_names_that_a_file_cannot_hold_are_told_of(tmp_path):
+    names, said, *_ = kinds(150)
+    target = mv.Classes(["a,b", "c", "d", "e"])
+    renamed = np.array(target.classes)[[KINDS.index(name) for name in names]]
+    made = mv.multicalibrate(renamed, said, groups=[], property=target)
+    with pytest.raises(InputError, match="rename the classes"):
+        made.save(tmp_path / "model.json")
+
+
+def test_too_few_rows_are_left_alone_but_mended():
+    made = mv.multicalibrate(["ant", "bee"], [[0.4, 0.4, 0.1, 0.3]] * 2, groups=[], property=CLASSES)
+    np.testing.assert_allclose(made.predict([[0.4, 0.4, 0.1, 0.3]]), [[1 / 3, 1 / 3, 1 / 12, 1 / 4]])
+    assert "too few" in made.certificate.summary()
