@@ -55,7 +55,7 @@ class SeveralCalibration(Calibration[Target, SeveralCertificate]):
         >>> y = [float(k % 10) for k in range(200)]
         >>> fitted = mv.multicalibrate(y, [[2.0, 5.0]] * 200, groups=[], property="quantiles:0.2,0.8", mode="theorem", m=10)
         >>> fitted.predict([[5.0, 2.0]])
-        array([[1.35, 7.65]])
+        array([[2.25, 7.65]])
         """
         return super().predict(y_pred, data=data, groups=groups, output=output)
 
@@ -68,7 +68,7 @@ class SeveralCalibration(Calibration[Target, SeveralCertificate]):
         >>> y = [float(k % 10) for k in range(200)]
         >>> fitted = mv.multicalibrate(y, [[2.0, 5.0]] * 200, groups=[], property="quantiles:0.2,0.8", mode="theorem", m=10)
         >>> fitted.predict_one([5.0, 2.0], {})
-        (1.35, 7.65)
+        (2.25, 7.65)
         """
         made: tuple[float, ...] = super().predict_one(prediction, x)
         self.property.check_predictions(np.asarray([prediction]), "prediction")

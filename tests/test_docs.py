@@ -83,7 +83,9 @@ def test_every_public_name_is_in_the_reference():
 
     # `audit`, `scope` and `discover` are functions that share the name of their package, so the page has to name the function's own place.
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    listed = set(re.findall(r"^::: multivalid\.(?:audit\.audit\.|scope\.decide\.|discover\.discovery\.)?(\w+)$", page, flags=re.MULTILINE))
+    listed = set(
+        re.findall(r"^::: multivalid\.(?:audit\.audit\.|scope\.decide\.|discover\.discovery\.)?(\w+)$", page, flags=re.MULTILINE)
+    )
     assert set(mv.__all__) <= listed, f"missing: {sorted(set(mv.__all__) - listed)}"
     assert listed <= set(mv.__all__), f"not public: {sorted(listed - set(mv.__all__))}"
 

@@ -85,7 +85,14 @@ def fit(
     stopped = stopped or (bool(predictor.patches) and not goal.control.room(len(predictor.patches)))
     note = "\n".join(report if chosen is not None or stopped else [NOTHING_DONE, *report])
     certificate = certify(
-        replace(rows, predictions=final), prop, predictor.grid, len(predictor.patches), trace.values, alpha=goal.alpha, stopped=stopped, note=note
+        replace(rows, predictions=final),
+        prop,
+        predictor.grid,
+        len(predictor.patches),
+        trace.values,
+        alpha=goal.alpha,
+        stopped=stopped,
+        note=note,
     )
     if held is not None:
         seen = replace(held, predictions=predictor.predict(held.predictions, held.membership))

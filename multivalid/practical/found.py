@@ -118,7 +118,9 @@ def fit_found(
     done = wide.with_predictions(predictions)
     potential = [float(rows.weights @ prop.score(p, rows.labels) / rows.weights.sum()) for p in (rows.predictions, predictions)]
     lines = [_found_line(final, columns, held.size), *report]
-    certificate = certify(done, prop, predictor.grid, len(predictor.patches), potential, alpha=goal.alpha, stopped=False, note="\n".join(lines))
+    certificate = certify(
+        done, prop, predictor.grid, len(predictor.patches), potential, alpha=goal.alpha, stopped=False, note="\n".join(lines)
+    )
     return FoundFit(groups, predictor, grid.round(predictions), certificate, wide)
 
 

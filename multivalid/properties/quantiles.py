@@ -85,6 +85,7 @@ class Quantiles(Target):
 
         Examples
         --------
+        >>> import numpy as np
         >>> Quantiles([0.1, 0.9]).losses(np.array([[0.0, 1.0]]), np.array([3.0])).round(6)
         array([2.1])
         """

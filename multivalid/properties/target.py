@@ -5,7 +5,8 @@ A `Property` has one coordinate, a `Pair` two, `Quantiles` and `Classes` several
 
 =====================  ====================================================================================================
 of a target            ``coordinates``, ``names``, ``joint``, ``spec``, ``check_labels``, ``label_code``, ``check_predictions``,
-                       ``residuals``, ``scores``, ``losses``, ``names_labels``, ``coupled``, ``breaks``, ``broken``, ``constrained``, ``mend``
+                       ``residuals``, ``scores``, ``losses``, ``names_labels``, ``coupled``, and of its constraint ``breaks``,
+                       ``broken``, ``constrained``, ``mend``
 of a coordinate        ``column``, ``name``, ``residual`` (V), ``scoring`` (S), ``solve_segments`` (Γ), ``reading``
 =====================  ====================================================================================================
 

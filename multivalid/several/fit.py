@@ -88,7 +88,9 @@ def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> 
     parts, stated, note, stopped = _parts(start, target, goal)
     predictor = ColumnsPredictor(target, tuple(Grid([0.0]) for _ in parts), parts)
     final = predictor.predict(rows.predictions, rows.membership)
-    grids = tuple(goal.grids[k] or practical.level_grid(final[:, k], rows.weights, goal.practical(k).levels) for k in range(len(parts)))
+    grids = tuple(
+        goal.grids[k] or practical.level_grid(final[:, k], rows.weights, goal.practical(k).levels) for k in range(len(parts))
+    )
     predictor = replace(predictor, grids=grids)
     done = replace(rows, predictions=final)
     seen = None if held is None else replace(held, predictions=predictor.predict(held.predictions, held.membership))

@@ -147,10 +147,11 @@ def _advanced(made: Softmax, rows: ClassRows, eta: Array, steps: list[Array]) ->
         loss = log_loss(there, rows) + _penalty(moved)
         if loss < least:
             best, least = (moved, there), loss
-        if (loss > least) == (scale >= 1):  # too far after doubling, or back where the loss falls after halving
-            if best is not None:
-                break
-        scale = scale * 2 if best is not None and scale >= 1 else scale / 2
+        elif best is not None:  # doubling went too far
+            break
+        if best is not None and scale < 1:
+            break
+        scale = scale / 2 if best is None else scale * 2
     return best
 
 

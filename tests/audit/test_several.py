@@ -67,7 +67,7 @@ def test_one_verdict_counts_groups_once_and_names_the_column():
     said = np.column_stack([np.full(800, 0.1), np.where(side, 0.6, 0.9)])
     found = mv.audit(y, said, groups=[side], property=mv.Quantiles([0.1, 0.9]))
     assert found.verdict == (
-        "2 of 2 groups are off beyond chance at 5 % in at least one of 2 columns: everyone (quantile 0.9), group 1 (quantile 0.9)."
+        "2 of 2 groups are off beyond chance at 5 % in at least one of 2 columns: group 1 (quantile 0.9), everyone (quantile 0.9)."
     )
     right = mv.audit(y, np.tile([0.1, 0.9], (800, 1)), groups=[side], property=mv.Quantiles([0.1, 0.9]))
     assert right.verdict == "None of 2 groups is off beyond chance at 5 % in any of 2 columns."
