@@ -67,6 +67,7 @@ def _local(rows: LazyRows, seed: int) -> tuple[Rows, bool]:
 
 def predicting_link(frame: Frame, groups: FittedGroups, predictor: LinkPredictor, output: str = PREDICTION) -> Frame:
     """Final predictions as expressions of the base prediction and the groups; nothing is computed yet."""
+    members = ExpressionMembers(groups.expressions(schema_of(frame)))  # first: a column that is missing is an error in any case
     if predictor.model is None:
         return frame.with_columns(nw.col(PREDICTION).alias(output))
     if frame.implementation.is_ibis():
@@ -80,7 +81,7 @@ def predicting_link(frame: Frame, groups: FittedGroups, predictor: LinkPredictor
         frame = predictor.forest.on_frame(frame.with_columns(nw.lit(0.0, dtype=nw.Float64).alias(FOUND)), FOUND)
         found = nw.col(FOUND)
     by = Expressions(frame)
-    made = predictor.calibrated(by, nw.col(PREDICTION), ExpressionMembers(groups.expressions(schema_of(frame))), found)
+    made = predictor.calibrated(by, nw.col(PREDICTION), members, found)
     return by.frame.select(*names, made.alias(output))
 
 

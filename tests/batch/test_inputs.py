@@ -105,6 +105,6 @@ class TestPredict:
             self.fitted.predict([np.nan], groups=[np.array([True])])
 
     def test_repr_and_summary(self) -> None:
-        assert "Calibration of Mean() for 2 groups: converged" in repr(self.fitted)
+        assert "Calibration of Mean() for 2 groups: vacuous" in repr(self.fitted)
         assert str(self.fitted.certificate) == self.fitted.certificate.summary()
         assert "at most" in self.fitted.certificate.summary()
