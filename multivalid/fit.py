@@ -28,6 +28,7 @@ from multivalid.practical import fit as practical
 from multivalid.practical import lazy as practical_lazy
 from multivalid.properties import Pair, Property, Target
 from multivalid.scope import require
+from multivalid.sources.given import Given
 from multivalid.sources.rows import open_rows
 from multivalid.threads import one_blas_thread
 
@@ -63,6 +64,8 @@ def multicalibrate(
     readable: bool = ...,
     blocks: Any = ...,
     time: Any = ...,
+    positive: Any = ...,
+    missing_rows: str = ...,
 ) -> Calibration: ...
 @overload
 def multicalibrate(
@@ -88,6 +91,8 @@ def multicalibrate(
     readable: bool = ...,
     blocks: Any = ...,
     time: Any = ...,
+    positive: Any = ...,
+    missing_rows: str = ...,
 ) -> JointCalibration: ...
 @overload
 def multicalibrate(
@@ -113,6 +118,8 @@ def multicalibrate(
     readable: bool = ...,
     blocks: Any = ...,
     time: Any = ...,
+    positive: Any = ...,
+    missing_rows: str = ...,
 ) -> SeveralCalibration: ...
 @overload
 def multicalibrate(
@@ -138,6 +145,8 @@ def multicalibrate(
     readable: bool = ...,
     blocks: Any = ...,
     time: Any = ...,
+    positive: Any = ...,
+    missing_rows: str = ...,
 ) -> Calibration | JointCalibration | SeveralCalibration: ...
 def multicalibrate(
     y_true: Any,
@@ -162,6 +171,8 @@ def multicalibrate(
     readable: bool = False,
     blocks: Any = None,
     time: Any = None,
+    positive: Any = None,
+    missing_rows: str = "refuse",
 ) -> Calibration | JointCalibration | SeveralCalibration:
     """Make predictions right on average for every group, given their own value.
 
@@ -217,6 +228,10 @@ def multicalibrate(
     blocks, time : array-like or column name, optional
         With features: rows of one block belong together (a day, a customer), or stretches of time do; rows held out are then whole
         blocks, as rows that share their luck would confirm anything.
+    positive : optional
+        The label that counts as 1, such as ">50K" or True; every other one counts as 0.
+    missing_rows : {"refuse", "drop"}
+        What happens when a label is missing: an error that counts them, or these rows are left out, with a note that counts them.
 
     Returns
     -------
@@ -236,6 +251,10 @@ def multicalibrate(
     checked = _checked(target, mode, grid, max_updates, batched, on_interrupt)
     control = Control(max_updates, _reporter(progress), on_interrupt == "return")
     asked = Asked(checked, grid, m, alpha, lipschitz, batched, control, random_state)
+    rowwise = {"holdout": holdout, "blocks": blocks, "time": time}
+    given = Given(y_true, y_pred, groups, data, sample_weight, rowwise).accept(positive, missing_rows)
+    y_true, y_pred, groups, data, sample_weight = given.y_true, given.y_pred, given.groups, given.data, given.sample_weight
+    holdout, blocks, time = given.others.values()
     # The products are small: threads would spin more than they compute.
     with one_blas_thread():
         if features is not None or readable or blocks is not None or time is not None:

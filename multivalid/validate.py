@@ -11,6 +11,10 @@ from multivalid.errors import InputError
 
 Vector = NDArray[np.float64]
 
+# Said of labels only, by every function that reads them, whether it is one of those named or not.
+CLASSES = "; audit, multicalibrate and discover take positive=, the value that counts as 1"
+UNKNOWN = ' (audit, multicalibrate and discover take missing_rows="drop")'
+
 
 def vector(values: Any, name: str) -> Vector:
     """A finite one-dimensional float64 copy-free view of `values`.
@@ -126,7 +130,7 @@ def _numeric(values: Any, name: str) -> Vector:
     if array.dtype.kind not in "biuf":
         raise InputError(
             f"{name} must hold numbers, got values of type {array.dtype}; convert the column first "
-            f"(for example with .astype(float))."
+            f"(for example with .astype(float)){CLASSES if name == 'y_true' else ''}."
         )
     return array.astype(np.float64, copy=False)
 
@@ -137,6 +141,6 @@ def _finite(array: Vector, name: str) -> Vector:
         first = int(np.flatnonzero(bad.reshape(array.shape[0], -1).any(axis=1))[0])
         raise InputError(
             f"{name} has {int(bad.sum())} missing or infinite values, the first at row {first}; "
-            f"drop those rows or fill them in before calling."
+            f"drop those rows or fill them in before calling{UNKNOWN if name == 'y_true' else ''}."
         )
     return array

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.errors import InputError
+from multivalid.validate import CLASSES, UNKNOWN
 
 
 def eager(data: Any) -> nw.DataFrame[Any]:
@@ -30,12 +31,15 @@ def column(frame: nw.DataFrame[Any], name: str, argument: str, *, text: bool = F
         raise unknown(name, frame.columns, argument)
     series = frame[name]
     if not text and not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
-        raise InputError(f"{argument}={name!r} must hold numbers, but the column has type {series.dtype}; convert it first.")
+        raise InputError(
+            f"{argument}={name!r} must hold numbers, but the column has type {series.dtype}; convert it first"
+            f"{CLASSES if argument == 'y_true' else ''}."
+        )
     missing = series.is_null().to_numpy()
     if missing.any():
         raise InputError(
             f"{argument}={name!r} has {int(missing.sum())} missing values, the first at row {int(np.argmax(missing))}; "
-            f"drop those rows or fill them in before calling."
+            f"drop those rows or fill them in before calling{UNKNOWN if argument == 'y_true' else ''}."
         )
     return np.asarray(series.to_numpy())
 

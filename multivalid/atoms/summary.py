@@ -11,6 +11,7 @@ from multivalid.atoms.frames import unknown
 from multivalid.errors import InputError
 from multivalid.groups.remote import Frame, fetch
 from multivalid.sources.totals import Totals
+from multivalid.validate import CLASSES, UNKNOWN
 
 LABEL, PREDICTION, WEIGHT = "__mv_label", "__mv_prediction", "__mv_weight"
 
@@ -80,7 +81,10 @@ def _number(schema: Any, name: Any, argument: str) -> nw.Expr:
         raise unknown(name, schema.names(), argument)
     dtype = schema[name]
     if not (dtype.is_numeric() or dtype == nw.Boolean):
-        raise InputError(f"{argument}={name!r} must hold numbers, but the column has type {dtype}; convert it first.")
+        raise InputError(
+            f"{argument}={name!r} must hold numbers, but the column has type {dtype}; convert it first"
+            f"{CLASSES if argument == 'y_true' else ''}."
+        )
     column = nw.col(name)
     return column if dtype == nw.Float64 else (column.cast(nw.Int64) if dtype == nw.Boolean else column).cast(nw.Float64)
 
@@ -96,7 +100,8 @@ def _complete(rows: int, missing: Sequence[Any], columns: dict[str, tuple[Any, s
     for count, (name, argument) in zip(missing, columns.values(), strict=True):
         if count:
             raise InputError(
-                f"{argument}={name!r} has {count} missing or infinite values; drop those rows or fill them in before calling."
+                f"{argument}={name!r} has {count} missing or infinite values; drop those rows or fill them in before calling"
+                f"{UNKNOWN if argument == 'y_true' else ''}."
             )
 
 

@@ -18,6 +18,7 @@ from multivalid.grid import Grid
 from multivalid.levels import LevelPolicy, given_grids
 from multivalid.properties import Pair
 from multivalid.scope import require
+from multivalid.sources.given import Given
 from multivalid.sources.laws import Laws
 from multivalid.sources.memory import MemorySource
 from multivalid.sources.open import Source, open_source
@@ -238,6 +239,8 @@ def audit(
     grid: Any | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
+    positive: Any = None,
+    missing_rows: str = "refuse",
 ) -> PairAudit: ...
 @overload
 def audit(
@@ -250,6 +253,8 @@ def audit(
     grid: Any | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
+    positive: Any = None,
+    missing_rows: str = "refuse",
 ) -> Audit: ...
 def audit(
     y_true: Any,
@@ -261,6 +266,8 @@ def audit(
     grid: Grid | Any | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
+    positive: Any = None,
+    missing_rows: str = "refuse",
 ) -> Audit:
     """For each group: how far are the predictions off, given their own value, and is that beyond chance?
 
@@ -269,7 +276,8 @@ def audit(
     y_true, y_pred : array-like, or the name of a column of `data`
         Outcomes and predictions; for a pair, predictions have two columns: an array (rows, 2), or two arrays or column names.
     groups : list of items, Groups, or boolean array
-        For whom: predicate texts, column names, `bins`, `cross`, boolean arrays. The whole population is always a group.
+        For whom: predicate texts, column names, `bins`, `cross`, boolean arrays, or a frame with columns.
+        The whole population is always a group.
     data : data frame, optional
         Where columns named in the other arguments live; a lazy frame (polars LazyFrame, DuckDB relation, Spark, …) is not collected.
     property : Property, Pair or str
@@ -283,6 +291,10 @@ def audit(
     cluster : array-like or column name, optional
         Rows with the same value share their luck (a day of flights, a customer's claims): the unit of chance is then the cluster. For
         rows in memory. Without it rows are taken as independent.
+    positive : optional
+        The label that counts as 1, such as ">50K" or True; every other one counts as 0.
+    missing_rows : {"refuse", "drop"}
+        What happens when a label is missing: an error that counts them, or these rows are left out, with a note that counts them.
 
     Returns
     -------
@@ -308,7 +320,11 @@ def audit(
     '1 of 2 groups is off beyond chance at 5 %: group 1.'
     """
     target = require(property)
-    source = open_source(y_true, y_pred, groups=groups, data=data, target=target, sample_weight=sample_weight, cluster=cluster)
+    given = Given(y_true, y_pred, groups, data, sample_weight, {"cluster": cluster}).accept(positive, missing_rows)
+    source = open_source(
+        given.y_true, given.y_pred, groups=given.groups, data=given.data, target=target, sample_weight=given.sample_weight,
+        cluster=given.others["cluster"],
+    )  # fmt: skip
     return audit_source(source, target, grid)
 
 

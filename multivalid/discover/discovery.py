@@ -21,6 +21,7 @@ from multivalid.errors import InputError
 from multivalid.groups.remote import gather, lazy_frame
 from multivalid.properties.target import Target
 from multivalid.scope import require
+from multivalid.sources.given import Given
 from multivalid.threads import one_blas_thread
 
 if TYPE_CHECKING:
@@ -134,6 +135,8 @@ def discover(
     sample_weight: Any = None,
     cluster: Any = None,
     random_state: int = 0,
+    positive: Any = None,
+    missing_rows: str = "refuse",
 ) -> Discovery:
     """Find the groups for whom predictions are off, in columns of `data`, and test them on rows that the search has not seen.
 
@@ -161,6 +164,10 @@ def discover(
         Rows of one cluster (a day, a customer) share their luck; clusters are kept whole and are the unit of chance.
     random_state : int
         Seed of the split.
+    positive : optional
+        The label that counts as 1, such as ">50K" or True; every other one counts as 0.
+    missing_rows : {"refuse", "drop"}
+        What happens when a label is missing: an error that counts them, or these rows are left out, with a note that counts them.
 
     Returns
     -------
@@ -188,14 +195,18 @@ def discover(
     )
     if data is None:
         raise InputError("data=None: groups are found in columns, so pass the frame that has them as data=.")
+    known = list(groups) if isinstance(groups, tuple) else groups
+    rows = Given(y_true, y_pred, known, data, sample_weight, {"cluster": cluster}).accept(positive, missing_rows)
+    data = rows.data
     frame = lazy_frame(data)
     if frame is not None and len(target.coordinates) > 1:
         data, frame = gather(frame, "several coordinates are searched"), None
-    given = (features, target, groups, settings)
+    given = (features, target, rows.groups, settings)
+    more = {"sample_weight": rows.sample_weight, "cluster": rows.others["cluster"]}
     with one_blas_thread():  # the products are small: threads would spin more than they compute
         if frame is not None:
-            return parts.discover_lazy(y_true, y_pred, frame, *given, sample_weight=sample_weight, cluster=cluster)
-        return parts.discover_rows(y_true, y_pred, data, *given, sample_weight=sample_weight, cluster=cluster)
+            return parts.discover_lazy(rows.y_true, rows.y_pred, frame, *given, **more)
+        return parts.discover_rows(rows.y_true, rows.y_pred, data, *given, **more)
 
 
 def _depth(depth: Any) -> int:

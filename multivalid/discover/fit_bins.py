@@ -46,8 +46,8 @@ def _booleans(series: nw.Series[Any]) -> tuple[bool, ...]:
 
 def _fit_text(series: nw.Series[Any], most: int) -> Bins | str:
     present = text_values(series.drop_nulls())
-    counted = present.value_counts(sort=True, name="__rows")
-    names, often = counted.columns[0], np.asarray(counted["__rows"].to_numpy())
+    counted = present.value_counts(sort=True, name=f"{present.name} rows")
+    names, often = counted.columns[0], np.asarray(counted[counted.columns[1]].to_numpy())
     if often.size > max(IDENTIFIERS * len(present), most):
         return f"has {often.size:,} different values in {len(present):,} rows, as identifiers do"
     kept = int(np.count_nonzero(often[:most] >= min(FEWEST, often[0] if often.size else 0)))

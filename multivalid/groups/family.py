@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -50,18 +51,25 @@ class Groups:
 
     def __init__(self, items: Any, *, min_size: int = 0, names: Sequence[str | None] | None = None) -> None:
         self.entries: tuple[Entry, ...]
+        self.notes: tuple[str, ...] = ()
         if isinstance(items, Groups):
             self.entries = items.entries if names is None else entries([one.item for one in items.entries], names)
             min_size = max(count(min_size, "min_size", least=0), items.min_size)
+            self.notes = items.notes
         else:
             self.entries = entries(items, names)
         self.min_size: int = count(min_size, "min_size", least=0)
 
-    @classmethod
-    def of(cls, listed: Sequence[Entry], min_size: int = 0) -> Groups:
-        """From entries that were read already."""
-        made = cls.__new__(cls)
-        made.entries, made.min_size = tuple(listed), min_size
+    def of_entries(self, listed: Sequence[Entry]) -> Groups:
+        """The same with other entries, which were read already."""
+        made = copy(self)
+        made.entries = tuple(listed)
+        return made
+
+    def noting(self, notes: Sequence[str]) -> Groups:
+        """The same with notes on the rows, which the fitted groups will carry."""
+        made = copy(self)
+        made.notes = (*self.notes, *notes)
         return made
 
     def fit(self, data: Any = None, *, n_rows: int | None = None) -> FittedGroups:
@@ -76,13 +84,13 @@ class Groups:
             Number of rows expected; arrays and data must agree with it.
         """
         family = fit_family(self.entries, self.min_size, data, n_rows)
-        return FittedGroups(family.names, family.kept, family.arrays, family.notes)
+        return FittedGroups(family.names, family.kept, family.arrays, [*self.notes, *family.notes])
 
     def fit_rows(self, data: Any, n_rows: int) -> tuple[FittedGroups, Membership]:
         """The fitted groups, and which of these rows they hold: what `fit` and `membership` give, in one go."""
         family = fit_family(self.entries, self.min_size, data, n_rows)
         assert family.membership is not None
-        return FittedGroups(family.names, family.kept, family.arrays, family.notes), family.membership
+        return FittedGroups(family.names, family.kept, family.arrays, [*self.notes, *family.notes]), family.membership
 
     def __repr__(self) -> str:
         size = f", min_size={self.min_size}" if self.min_size else ""

@@ -150,8 +150,24 @@ def _listed(items: Any) -> Iterable[Entry]:
     elif isinstance(items, list | tuple) and not _is_booleans(items):
         for item in items:
             yield Entry(_item(item))
+    elif (names := named_columns(items)) is not None:
+        for name in names:
+            yield Entry(name)
     else:
         yield Entry(_item(items))
+
+
+def named_columns(items: Any) -> tuple[str, ...] | None:
+    """The names of the columns of a frame in memory that are not all boolean, such as ``df[["race", "sex"]]``; else None.
+
+    Boolean columns are groups by themselves, whatever other data there is.
+    """
+    if isinstance(items, str | Predicate | Bins | Cross | Flags | np.ndarray | Mapping | list | tuple):
+        return None
+    opened = nw.from_native(items, allow_series=False, eager_only=True, pass_through=True)
+    if not isinstance(opened, nw.DataFrame) or all(kind == nw.Boolean for kind in opened.schema.values()):
+        return None
+    return tuple(opened.columns)
 
 
 def _item(item: Any) -> Item:

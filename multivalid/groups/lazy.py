@@ -75,7 +75,7 @@ class LazyFitter(Fitter):
             if sample is not None and sample[name].n_unique() > FEW_VALUES:
                 self._sampled[name] = len(sample)
                 column = sample.lazy()
-            self._seen_columns[name] = fetch(column.group_by(name).agg(nw.len().alias("__rows")))
+            self._seen_columns[name] = fetch(column.group_by(name).agg(nw.len().alias(f"{name} rows")))
         return self._seen_columns[name]
 
     def _fitted_edges(self, item: Bins) -> tuple[float, ...]:
@@ -88,7 +88,7 @@ class LazyFitter(Fitter):
         if kind_of_dtype(dtype) != NUMBER:
             raise InputError(f"groups: {item!r} needs numbers, column {item.column!r} is of type {dtype}.")
         counted = self._values(item.column)
-        values, often = numbers(counted[item.column]), np.asarray(counted["__rows"].to_numpy(), dtype=np.int64)
+        values, often = numbers(counted[item.column]), np.asarray(counted[f"{item.column} rows"].to_numpy(), dtype=np.int64)
         if item.column in self._sampled:
             self.notes.append(f"{item!r}: edges come from a sample of {self._sampled[item.column]:,} of {self.rows:,} rows")
         kept = np.isfinite(values)
@@ -133,7 +133,7 @@ def fit_lazy(groups: Groups, frame: Frame, rows: int, survey: Callable[[FittedGr
         names += texts
     found = survey(FittedGroups((EVERYONE, *names), tuple(fitted)))
     chosen, kept = _kept(fitted, names, _reasons(found, (EVERYONE, *names), groups.min_size), fitter.notes)
-    return FittedGroups(chosen, kept, 0, fitter.notes), found.patterns
+    return FittedGroups(chosen, kept, 0, [*groups.notes, *fitter.notes]), found.patterns
 
 
 def where(text: str, frame: Frame) -> nw.Expr:

@@ -98,7 +98,8 @@ def join(frame: Frame, keys: list[str], value: str, table: dict[str, NDArray[Any
     if frame.implementation.is_polars():
         import polars as pl
 
-        return _opened(native.join(pl.LazyFrame({name: column.tolist() for name, column in table.items()}), on=keys, how="left"))
+        small = pl.LazyFrame({name: column.tolist() for name, column in table.items()})
+        return _opened(native.join(small, on=keys, how="left", maintain_order="left"))
     if frame.implementation.is_ibis():
         import ibis
         import pyarrow as pa

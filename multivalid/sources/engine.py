@@ -64,8 +64,9 @@ class EngineSource:
         if not self.groups.columns:
             return 1, 1
         drawn, _ = draw(self.frame.select(list(self.groups.columns)), PROBE, len(self))
-        found = drawn.group_by(drawn.columns).agg(nw.len().alias("__rows"))
-        often = np.asarray(found["__rows"].to_numpy(), dtype=np.int64)
+        counted = max(drawn.columns, key=len) + " rows"  # longer than any, so it is none of them
+        found = drawn.group_by(drawn.columns).agg(nw.len().alias(counted))
+        often = np.asarray(found[counted].to_numpy(), dtype=np.int64)
         members = self.groups.membership(found.to_native(), n_rows=len(found))
         shown = np.bincount(members.patterns().code, weights=often).astype(np.int64)
         return expected_distinct(often, len(self)), expected_distinct(shown, len(self))

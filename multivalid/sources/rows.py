@@ -67,7 +67,7 @@ def open_rows(
         fitted, membership = _groups(groups, data, labels.size, arrays)
         membership = membership.take(kept)
     else:
-        fitted, membership = _groups(_without(groups, kept, labels.size), rest, kept.size, None)
+        fitted, membership = _groups(without(groups, kept, labels.size), rest, kept.size, None)
     units = None if units is None else units[kept]
     return MemorySource(labels[kept], predictions[kept], weights[kept], fitted, membership, frame, kept, labels.size, units)
 
@@ -151,7 +151,7 @@ def _groups(groups: Any, data: Any, rows: int, arrays: Any) -> tuple[FittedGroup
     return spec.fit_rows(data, rows)
 
 
-def _without(groups: Any, kept: NDArray[np.intp], rows: int) -> Groups:
+def without(groups: Any, kept: NDArray[np.intp], rows: int) -> Groups:
     """The groups with their boolean arrays cut down to the rows that have weight."""
     spec = groups if isinstance(groups, Groups) else Groups(groups)
     entries = []
@@ -165,4 +165,4 @@ def _without(groups: Any, kept: NDArray[np.intp], rows: int) -> Groups:
                 )
             item = Flags(item.array[kept], item.names)
         entries.append(Entry(item, entry.label))
-    return Groups.of(entries, spec.min_size)
+    return spec.of_entries(entries)
