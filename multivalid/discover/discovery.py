@@ -57,7 +57,7 @@ class Discovery:
     >>> rng = np.random.default_rng(0)
     >>> data = pd.DataFrame({"city": rng.choice(["Rome", "Oslo"], 4000)})
     >>> found = discover(rng.random(4000) < 0.5, np.full(4000, 0.5), data=data)
-    >>> found.groups, found.summary()[:60]
+    >>> found.groups, found.summary()[:59]
     ([], 'None found; a gap of 13 points in a tenth of the rows would')
     """
 
