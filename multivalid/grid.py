@@ -16,6 +16,7 @@ from multivalid import validate
 from multivalid.errors import InputError
 from multivalid.rounding import EvenBoundaries, UnevenBoundaries
 
+MOST_LEVELS = 10_000_000  # 80 MB of points
 FEW = 1000  # values: below, a search is as fast as arithmetic
 Array = NDArray[np.float64]
 
@@ -100,7 +101,7 @@ class Grid:
         """
         v = validate.vector(values, "values")
         w = validate.weights(sample_weight, v.size)
-        m = validate.count(m, "m")
+        m = level_count(m)
         order = np.argsort(v, kind="stable")
         share = np.cumsum(w[order])
         at = np.searchsorted(share, share[-1] * (np.arange(m) + 0.5) / m)
@@ -187,7 +188,15 @@ class Grid:
 
 
 def _span(lo: float, hi: float, m: int) -> tuple[float, float, int]:
-    lo, hi, m = validate.real(lo, "lo"), validate.real(hi, "hi"), validate.count(m, "m")
+    lo, hi, m = validate.real(lo, "lo"), validate.real(hi, "hi"), level_count(m)
     if not lo < hi:
         raise InputError(f"lo must be below hi, got lo={lo!r}, hi={hi!r}.")
     return lo, hi, m
+
+
+def level_count(m: int) -> int:
+    """The number of levels, refused before memory is asked for where nobody can mean it."""
+    number = validate.count(m, "m")
+    if number > MOST_LEVELS:
+        raise InputError(f"m may be at most {MOST_LEVELS:,} levels, got {number:,}; a few hundred are fine enough for most uses.")
+    return number

@@ -10,6 +10,7 @@ from typing import Any
 from multivalid.errors import InputError, ModelFileError
 from multivalid.groups.blocks import Block, Holds, Intervals, Product, Values
 from multivalid.groups.evaluation import Kept, Span
+from multivalid.groups.items import MOST_GROUPS
 from multivalid.groups.kinds import NUMBER, TEXT
 from multivalid.groups.nodes import Column, Flag, render
 from multivalid.groups.predicate import stored
@@ -115,6 +116,8 @@ def _cross(value: dict[str, Any]) -> Block:
     parts = [block_from_json(part) for part in field(value, "parts", list)]
     if len(parts) < 2 or not all(isinstance(part, Holds | Values | Intervals) for part in parts):
         raise damaged("cross needs at least two simple parts")
+    if any(part.size > MOST_GROUPS for part in parts):
+        raise damaged(f"a part of cross has more than {MOST_GROUPS:,} groups")
     combinations = [tuple(each(one, int, "combinations")) for one in each(field(value, "combinations", list), list, "cross")]
     for combination in combinations:
         inside = len(combination) == len(parts) and all(
@@ -192,6 +195,8 @@ def _kept_from_json(value: Any) -> Kept:
         block = Span(field(rest, "start", int), field(rest, "size", int))
     else:
         block = block_from_json(rest)
+        if block.size > MOST_GROUPS:  # no fit makes more, and codes of rows are small numbers
+            raise damaged(f"{block.size:,} groups of one item, at most {MOST_GROUPS:,} can be made")
     rising = all(a < b for a, b in itertools.pairwise(codes))
     if not rising or (codes and not 0 <= codes[0] <= codes[-1] < block.size):
         raise damaged(f"codes {codes[:5]} are not increasing numbers below {block.size}")

@@ -16,7 +16,7 @@ from multivalid.atoms.select import Rows
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.control import INTERRUPTED, UNLIMITED, Control
 from multivalid.batch.theorem import judged
-from multivalid.grid import Grid
+from multivalid.grid import Grid, level_count
 from multivalid.practical import accept, newton, start
 from multivalid.practical.accept import Candidate
 from multivalid.practical.certify import certify
@@ -55,7 +55,7 @@ class Goal:
         control: Control = UNLIMITED,
         needed_rows: float = accept.NEEDED_ROWS,
     ) -> None:
-        self.m = None if m is None else validate.count(m, "m")
+        self.m = None if m is None else level_count(m)
         self.levels = LEVELS if self.m is None else self.m
         self.grid = grid
         self.alpha = None if alpha is None else validate.positive(alpha, "alpha")

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import narwhals as nw
+import numpy as np
+
+from multivalid.atoms.summary import LABEL
 from multivalid.errors import InputError
-from multivalid.groups.remote import gather, lazy_frame
+from multivalid.groups.remote import fetch, gather, lazy_frame
 from multivalid.properties import Property
 from multivalid.sources.engine import EngineSource
 from multivalid.sources.engine_opening import open_engine
 from multivalid.sources.memory import MemorySource
 from multivalid.sources.rows import open_rows
+from multivalid.sources.scales import scale_note
 
 if TYPE_CHECKING:
     from multivalid.properties import Target
@@ -64,10 +70,19 @@ def open_source(
             "cluster needs rows in memory, as luck is summed cluster by cluster; collect the frame first (df.collect())."
         )
     if frame is not None and isinstance(target, Property):
-        return open_engine(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=target)
+        stays = open_engine(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=target)
+        note = scale_note(target, stays.totals, lambda: _only_one_and_two(stays))
+        return replace(stays, groups=stays.groups.noting([note])) if note else stays
     if frame is not None:
         data = gather(frame, f"predictions of {width} columns are worked on")
-    return open_rows(
+    rows = open_rows(
         y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=width, arrays=arrays, target=target,
         cluster=cluster,
     )  # fmt: skip
+    note = scale_note(target, rows.totals, lambda: bool(np.isin(rows.labels, (1.0, 2.0)).all()))
+    return replace(rows, groups=rows.groups.noting([note])) if note else rows
+
+
+def _only_one_and_two(source: EngineSource) -> bool:
+    others = (nw.col(LABEL) > 1.0) & (nw.col(LABEL) < 2.0)
+    return not fetch(source.frame.select(others.cast(nw.Int64).sum().alias("others")))["others"].item()
