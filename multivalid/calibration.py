@@ -130,7 +130,7 @@ class Calibration(Generic[T, C]):
         if frame is None:
             raise InputError(f"output={output!r} needs data=, the frame to add the {self._columns()} to.")
         native = frame.to_native()
-        for name, column in zip(self._names(output), values.reshape(len(values), -1).T, strict=True):
+        for name, column in zip(self.output_names(output), values.reshape(len(values), -1).T, strict=True):
             native = frames.with_column(frames.eager(native), name, column)
         return native
 
@@ -203,9 +203,9 @@ class Calibration(Generic[T, C]):
         columns = [prediction] if isinstance(prediction, str) else list(prediction)
         if len(columns) != len(self.grids) or not all(isinstance(name, str) for name in columns):
             raise InputError(f"prediction must name {len(self.grids)} column(s) of the table, got {prediction!r}.")
-        return statement(self.predictor, self.groups, table, columns, self._names(output), dialect)
+        return statement(self.predictor, self.groups, table, columns, self.output_names(output), dialect)
 
-    def _names(self, output: Any) -> list[str]:
+    def output_names(self, output: Any) -> list[str]:
         """One column name per column of the predictions; "calibrated", and what tells them apart, unless others are given."""
         width = len(self.grids)
         if output is None:
@@ -223,7 +223,7 @@ class Calibration(Generic[T, C]):
         return "column" if len(self.grids) == 1 else "columns"
 
     def _predict_lazy(self, y_pred: Any, frame: Frame, output: Any) -> Any:
-        (name,) = self._names(output)
+        (name,) = self.output_names(output)
         return self._on_frame(complete_predictions(frame, y_pred), name).drop(PREDICTION).to_native()
 
     def _on_frame(self, frame: Frame, output: str) -> Frame:
@@ -417,7 +417,7 @@ class JointCalibration(Calibration[Pair, JointCertificate]):
         return self.predictor.grids
 
     def _predict_lazy(self, y_pred: Any, frame: Frame, output: Any) -> Any:
-        names = self._names(output)
+        names = self.output_names(output)
         native = self.predict(y_pred, data=gather(frame, "pairs are predicted"), output=names)
         return as_lazy(native, frame)
 

@@ -128,7 +128,7 @@ def multicalibrate(
     *,
     groups: Any,
     data: Any = ...,
-    property: str,
+    property: str | Target,
     grid: Grid | Any | None = ...,
     sample_weight: Any = ...,
     mode: str = ...,

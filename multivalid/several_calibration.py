@@ -78,7 +78,7 @@ class SeveralCalibration(Calibration[Target, SeveralCertificate]):
         return [key.replace(" ", "_") for key in self.property.keys]
 
     def _predict_lazy(self, y_pred: Any, frame: Frame, output: Any) -> Any:
-        names = self._names(output)
+        names = self.output_names(output)
         native = self.predict(y_pred, data=gather(frame, "several columns are predicted"), output=names)
         return as_lazy(native, frame)
 

@@ -19,9 +19,9 @@ from multivalid.cli.writing import check_output, outputs, write_rows
 def apply(
     data: Data,
     model: Annotated[Path, typer.Option("--model", "-m", help="A model that fit wrote.")],
-    prediction: options.Prediction,
+    prediction: options.Predictions,
     output: Annotated[Path, typer.Option("--output", "-o", help="CSV or Parquet file to write.")],
-    column: Annotated[str, typer.Option("--column", help="Name of the new column.")] = "calibrated",
+    column: Annotated[str | None, typer.Option("--column", help="Name of the new column; commas between several.")] = None,
     json: options.Json = False,
 ) -> None:
     """Add calibrated predictions to new rows.
@@ -31,15 +31,18 @@ def apply(
     check_output(output, ".csv", ".parquet", ".pq")
     made = mv.load(model)
     columns = prediction_columns(prediction, made.property)
-    if len(columns) > 1:
-        raise usage(f"{model} is a model of a pair; apply it in Python, with mv.load(...).predict(...).")
+    names = made.output_names(
+        None if column is None else [name.strip() for name in column.split(",")] if len(columns) > 1 else column
+    )
     with data.open(numbers=columns) as store, tables.busy("applying …", json), outputs() as out:
         rows = store.rows
-        if column in rows.columns:
-            raise usage(f"--column {column!r} is already a column of the data; choose another name.")
+        for name in names:
+            if name in rows.columns:
+                raise usage(f"--column {name!r} is already a column of the data; choose another name.")
         count = rows.count("*").fetchall()[0][0]
-        write_rows(made.predict(prediction, data=rows, output=column), out.place(output))
+        predicted = columns if len(columns) > 1 else columns[0]
+        write_rows(made.predict(predicted, data=rows, output=names if len(names) > 1 else names[0]), out.place(output))
     if json:
         print_json({"rows": count, "output": str(output)})
     else:
-        typer.echo(f"{count:,} rows with {column!r} written to {output}")
+        typer.echo(f"{count:,} rows with {', '.join(map(repr, names))} written to {output}")

@@ -59,6 +59,17 @@ def property_named(text: str) -> Property:
     return found
 
 
+def fitted_named(text: str) -> Target:
+    """The same where columns may be several, though not a pair."""
+    found = target_named(text)
+    return property_named(text) if found.joint else found
+
+
+def label_numbers(label: str, target: Target) -> list[str]:
+    """The label among the columns that must be numeric, unless it holds names of classes."""
+    return [] if target.names_labels else [label]
+
+
 def option(check: Callable[..., Number], value: Any, name: str) -> Number:
     """A number checked by a rule of the library, or a usage error in the words of the command line."""
     try:

@@ -9,7 +9,7 @@ import typer
 
 import multivalid as mv
 from multivalid.cli import gates, options, tables
-from multivalid.cli.arguments import group_items, limit, prediction_columns, target_named
+from multivalid.cli.arguments import group_items, label_numbers, limit, prediction_columns, target_named
 from multivalid.cli.json_output import print_json
 from multivalid.cli.reading import Data
 from multivalid.cli.writing import check_report, outputs
@@ -41,7 +41,11 @@ def audit(
     items, most = group_items(groups), limit(fail_above)
     columns = prediction_columns(prediction, target)
     check_report(report)
-    with data.open(numbers=[label, *columns, weight]) as store, tables.busy("auditing …", json), outputs() as out:
+    with (
+        data.open(numbers=[*label_numbers(label, target), *columns, weight]) as store,
+        tables.busy("auditing …", json),
+        outputs() as out,
+    ):
         predicted = columns if len(columns) > 1 else columns[0]
         rows = store.rows if cluster is None else store.rows.to_arrow_table()  # luck is summed cluster by cluster, in memory
         if fitted is not None:
@@ -69,7 +73,7 @@ def audit(
 
 
 def _print(found: Any, title: str, top: int, notes: list[str]) -> None:
-    if isinstance(found, mv.PairAudit):
+    if len(found.coordinates) > 1:
         tables.lines([*found.summary().splitlines(), *notes])
         return
     tables.lines([f"{title}: {found.table['rows'][0]:,} rows", found.verdict, *found.headlines[:top]])

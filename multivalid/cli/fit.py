@@ -9,7 +9,7 @@ import typer
 
 import multivalid as mv
 from multivalid.cli import gates, options, tables
-from multivalid.cli.arguments import group_items, limit, option, property_named
+from multivalid.cli.arguments import fitted_named, group_items, label_numbers, limit, option, prediction_columns
 from multivalid.cli.discover import column_names
 from multivalid.cli.exits import usage
 from multivalid.cli.json_output import print_json
@@ -30,7 +30,7 @@ Features = Annotated[
 def fit(
     data: Data,
     label: options.Label,
-    prediction: options.Prediction,
+    prediction: options.Predictions,
     model: Annotated[Path | None, typer.Option("--model", "-m", help="Write the fitted model here (JSON).")] = None,
     groups: options.Groups = None,
     features: Features = None,
@@ -58,7 +58,9 @@ def fit(
 
     Example: multivalid fit flights.csv --label delay --prediction p --groups origin --property quantile:0.9 --holdout 0.3 --model m.json
     """
-    prop, items, most = property_named(property), group_items(groups), limit(fail_above)
+    prop, items, most = fitted_named(property), group_items(groups), limit(fail_above)
+    columns = prediction_columns(prediction, prop)
+    predicted = columns if len(columns) > 1 else columns[0]
     if mode not in MODES:
         raise usage(f"--mode {mode!r} must be one of {', '.join(MODES)}.")
     if batched and mode != "theorem":
@@ -69,26 +71,30 @@ def fit(
     check_report(report)
     if model is not None and report is not None and model.resolve() == report.resolve():
         raise usage(f"--report {report} is also the --model; rename one of them.")
-    with data.open(numbers=[label, prediction, weight]) as store, tables.busy("fitting …", json), outputs() as out:
+    with (
+        data.open(numbers=[*label_numbers(label, prop), *columns, weight]) as store,
+        tables.busy("fitting …", json),
+        outputs() as out,
+    ):
         rows, held = _rows(store, holdout, share, seed)
         made = mv.multicalibrate(
-            label, prediction, groups=items, data=rows, property=prop, sample_weight=weight, mode=mode, alpha=error, m=levels,
+            label, predicted, groups=items, data=rows, property=prop, sample_weight=weight, mode=mode, alpha=error, m=levels,
             holdout=held, batched=batched, random_state=seed, features=column_names(features),
         )  # fmt: skip
         judged = rows if held is None else _held_out(rows, held)
-        compared = None if held is None else _compare(made, judged, label, prediction, weight, json)
+        compared = None if held is None else _compare(made, judged, label, predicted, weight, json)
         # Gates judge held-out rows where there are any.
         asked = (
             None
             if most is None and not fail_if_off
             else compared[1]
             if compared
-            else made.audit(label, prediction, data=judged, sample_weight=weight)
+            else made.audit(label, predicted, data=judged, sample_weight=weight)
         )
         if model is not None:
             made.save(out.place(model))
         if report is not None:
-            made.report(out.place(report), label, prediction, data=judged, sample_weight=weight)
+            made.report(out.place(report), label, predicted, data=judged, sample_weight=weight)
     if json:
         print_json(_as_data(made, compared))
     else:
@@ -122,12 +128,15 @@ def _held_out(rows: Any, holdout: str) -> Any:
     return frame.filter(where(holdout, frame)).to_native()
 
 
-def _compare(made: Any, held: Any, label: str, prediction: str, weight: str | None, values: bool) -> tuple[Any, Any]:
+def _compare(made: Any, held: Any, label: str, prediction: Any, weight: str | None, values: bool) -> tuple[Any, Any]:
     """Audits of the rows held out, before and after, at the levels that the model is judged on; `values` of groups cost a pass each."""
     from multivalid.atoms.opening import lazy_rows
     from multivalid.audit.lazy import audit_lazy
     from multivalid.groups.remote import lazy_frame
 
+    if len(made.grids) > 1:
+        before = mv.audit(label, prediction, groups=made.groups, data=held, property=made.property, sample_weight=weight)
+        return before, made.audit(label, prediction, data=held, sample_weight=weight)
     calibrated, audits = unused("calibrated", held.columns), []
     after = made.predict(prediction, data=held, output=calibrated)
     for data, column in ((held, prediction), (after, calibrated)):
@@ -156,5 +165,7 @@ def _print(made: Any, compared: tuple[Any, Any] | None, title: str, top: int, wr
         times = f", {before.error / after.error:.1f} times less" if 0 < after.error < before.error else ""
         rows = f"{before.table['rows'][0]:,} rows held out"
         tables.lines([f"Worst group error on {rows}: {before.error:.3g} → {after.error:.3g}{times}."])
-        out.print(tables.before_after(before, after, made.property, top))
+        for one, other, key in zip(before.coordinates, after.coordinates, made.property.keys, strict=True):
+            tables.lines([key] if key else [])
+            out.print(tables.before_after(one, other, one.property, top))
     tables.lines([*made.certificate.summary().splitlines(), *made.groups.notes, *written])

@@ -9,7 +9,7 @@ import typer
 
 import multivalid as mv
 from multivalid.cli import options, tables
-from multivalid.cli.arguments import group_items, prediction_columns, target_named
+from multivalid.cli.arguments import group_items, label_numbers, prediction_columns, target_named
 from multivalid.cli.reading import Data
 from multivalid.cli.writing import check_report, outputs
 
@@ -35,8 +35,13 @@ def report(
     check_report(output)
     target, items = target_named(property), group_items(groups)
     fitted = None if model is None else mv.load(model)
-    columns = prediction_columns(prediction, target if fitted is None else fitted.property)
-    with data.open(numbers=[label, *columns, weight]) as store, tables.busy("writing …", False), outputs() as out:
+    target = target if fitted is None else fitted.property
+    columns = prediction_columns(prediction, target)
+    with (
+        data.open(numbers=[*label_numbers(label, target), *columns, weight]) as store,
+        tables.busy("writing …", False),
+        outputs() as out,
+    ):
         predicted = columns[0] if len(columns) == 1 else columns
         rows = store.rows if len(columns) == 1 else store.rows.to_arrow_table()  # pairs are audited in memory
         if fitted is None:

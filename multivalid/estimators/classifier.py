@@ -13,14 +13,15 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from multivalid.errors import InputError
 from multivalid.estimators.meta import Multicalibrated, one_of
-from multivalid.properties import Mean, parse_any
+from multivalid.properties import Classes, Mean, parse_any
 from multivalid.properties.base import Array
 
 
 class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: ignore[misc]
     """Fit a classifier, then make its probabilities right on average for every group.
 
-    With two classes the probability of the second is calibrated; with more, each class against the rest, then made to sum to one.
+    With two classes the probability of the second is calibrated; with more, all classes together (see `multivalid.Classes`): they sum to
+    one, and are right for every group as they are. With `features`, each class is calibrated against the rest, then divided by their sum.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
     estimator_ : classifier
         The model fitted on all rows.
     calibrations_ : list of Calibration
-        One for two classes, else one per class.
+        One for two classes; a `SeveralCalibration` of all for more, or with `features` one per class.
 
     Examples
     --------
@@ -75,6 +76,11 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
         X = self._checked(X, reset=True)
         predictions, weights = self._fit_model(X, y, sample_weight, params)
         where = one_of(group_data, sensitive_features)
+        if self._together():
+            codes = np.searchsorted(self.classes_, y).astype(np.float64)
+            target = Classes(range(self.classes_.size))
+            self.calibrations_ = [self._calibrate(X, codes, predictions, weights, target, where)]
+            return self
         self.calibrations_ = [
             self._calibrate(X, (y == label).astype(np.float64), predictions[:, k], weights, "mean", where)
             for k, label in enumerate(self.classes_)
@@ -87,6 +93,8 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
         check_is_fitted(self)
         X = self._checked(X)
         raw, where = self._raw(self.estimator_, X), one_of(group_data, sensitive_features)
+        if self._together():
+            return self._calibrated(self.calibrations_[0], X, raw, where)
         columns = [
             self._calibrated(calibration, X, raw[:, k - len(self.calibrations_)], where)
             for k, calibration in enumerate(self.calibrations_)
@@ -102,6 +110,10 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
         """The most probable class; `group_data` as in `fit`."""
         most = np.argmax(self.predict_proba(X, group_data=one_of(group_data, sensitive_features)), axis=1)
         return np.asarray(self.classes_[most])
+
+    def _together(self) -> bool:
+        """Whether all classes are fitted at once; groups are found in columns for one probability at a time."""
+        return self.classes_.size > 2 and self.features is None
 
     def _model(self) -> Any:
         return LogisticRegression() if self.estimator is None else self.estimator

@@ -129,7 +129,7 @@ class Multicalibrated(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _calibrate(
         self, X: Any, labels: Array, predictions: Array, weights: Array, property: Any, group_data: Any = None
     ) -> Calibration:
-        seen = np.isfinite(predictions)  # rows that no fold tests take no part
+        seen = np.isfinite(predictions.reshape(len(labels), -1)).all(axis=1)  # rows that no fold tests take no part
         rows = RowGroups(self.groups, group_data, self.features is not None)
         if not seen.all():
             X, rows = _safe_indexing(X, np.flatnonzero(seen)), rows.take(np.flatnonzero(seen))

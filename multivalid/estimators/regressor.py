@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.linear_model import Ridge
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
+from multivalid.estimators.each_column import EachColumn
 from multivalid.estimators.meta import Multicalibrated, one_of
 from multivalid.properties.base import Array
 
@@ -19,15 +20,16 @@ class MulticalibratedRegressor(RegressorMixin, Multicalibrated):  # type: ignore
 
     Parameters
     ----------
-    estimator : regressor, optional
+    estimator : regressor or list of regressors, optional
         The model underneath; `Ridge` when not given. For a quantile or another property, one that predicts it. A
         `sklearn.frozen.FrozenEstimator` is taken as it is and calibrated on all rows given to `fit`; any other is fitted on folds, and the
         predictions for the rows left out are calibrated.
     groups : list of items, function of X, or list or dict of functions, optional
         For whom. Predicates, columns, `bins` and `cross` refer to the columns of X (x0, x1, … where X is an array); a function gets X
         and returns booleans. The population is always a group.
-    property : Property or str
-        What is predicted.
+    property : Property, Quantiles or str
+        What is predicted. With `Quantiles` the model predicts a column per level (or is a list of regressors, one per level), and so
+        does `predict`; its columns never cross.
     cv : int, splitter or iterable of splits, optional
         Folds, as elsewhere in scikit-learn; five by default.
     mode, m, alpha, lipschitz, max_updates, features
@@ -86,6 +88,8 @@ class MulticalibratedRegressor(RegressorMixin, Multicalibrated):  # type: ignore
         self.calibration_.save(path)
 
     def _model(self) -> Any:
+        if isinstance(self.estimator, (list, tuple)):
+            return EachColumn(self.estimator)
         return Ridge() if self.estimator is None else self.estimator
 
     def _raw(self, model: Any, X: Any) -> Array:

@@ -205,7 +205,7 @@ class TestFitting:
 
     def test_where_no_class_is_likely_the_model_has_its_say(self, monkeypatch: pytest.MonkeyPatch) -> None:
         y = np.digitize(self.y, [-0.3, 0.3])
-        model = MulticalibratedClassifier(mode="theorem", m=10).fit(self.X, y)
+        model = MulticalibratedClassifier(features=["x0", "x1"]).fit(self.X, y)  # one class at a time
         chances = np.zeros((len(self.X), 3))
         chances[1:] = [0.1, 0.1, 0.2]  # the first row has no chance of anything, the others half a chance of something
         columns = iter(chances.T)
@@ -219,8 +219,18 @@ class TestFitting:
         model = MulticalibratedClassifier(mode="theorem", m=20).fit(self.X, y)
         found = model.predict_proba(self.X)
         np.testing.assert_allclose(found.sum(axis=1), 1.0)
-        assert len(model.calibrations_) == 3
+        (together,) = model.calibrations_
+        assert isinstance(together, mv.SeveralCalibration)
         assert model.score(self.X, y) > 0.9
+
+    def test_one_model_per_quantile(self) -> None:
+        taus = (0.2, 0.5, 0.8)
+        models = [QuantileRegressor(quantile=tau, alpha=0.0) for tau in reversed(taus)]  # in the wrong order: they all cross
+        model = MulticalibratedRegressor(models, groups=["x1 > 0"], property=mv.Quantiles(taus)).fit(self.X, self.y)
+        found = model.predict(self.X)
+        assert found.shape == (len(self.X), 3)
+        assert (np.diff(found, axis=1) >= 0).all()
+        np.testing.assert_allclose((self.y[:, None] <= found).mean(axis=0), taus, atol=0.06)
 
     def test_rows_that_no_fold_tests_take_no_part(self) -> None:
         halves = [(np.arange(200), np.arange(200, 400))]
