@@ -230,7 +230,9 @@ class Calibration(Generic[T, C]):
         assert isinstance(self.predictor, (LevelPredictor, LinkPredictor))
         return self.predictor.on_frame(frame, self.groups, output)
 
-    def audit(self, y_true: Any, y_pred: Any, *, data: Any = None, groups: Any = None, sample_weight: Any = None) -> Audit:
+    def audit(
+        self, y_true: Any, y_pred: Any, *, data: Any = None, groups: Any = None, sample_weight: Any = None, cluster: Any = None
+    ) -> Audit:
         """Audit the calibrated predictions on rows with known outcomes; `y_pred` are the model's own predictions.
 
         Calibrated predictions outside the range of the fitted levels count at the outermost level.
@@ -242,7 +244,7 @@ class Calibration(Generic[T, C]):
         >>> fitted.audit([0, 1], [0.5, 0.5]).error
         0.015625
         """
-        source = self._opened(y_true, y_pred, data, groups, sample_weight)
+        source = self._opened(y_true, y_pred, data, groups, sample_weight, cluster)
         return audit_source(self._calibrated(source), self._target)
 
     @property
@@ -250,11 +252,12 @@ class Calibration(Generic[T, C]):
         assert isinstance(self.property, Target)
         return self.property
 
-    def _opened(self, y_true: Any, y_pred: Any, data: Any, groups: Any, sample_weight: Any) -> Source:
+    def _opened(self, y_true: Any, y_pred: Any, data: Any, groups: Any, sample_weight: Any, cluster: Any = None) -> Source:
         """New rows for the groups fitted, wherever they live."""
         return open_source(
-            y_true, y_pred, groups=self.groups, target=self._target, data=data, sample_weight=sample_weight, arrays=groups
-        )
+            y_true, y_pred, groups=self.groups, target=self._target, data=data, sample_weight=sample_weight, arrays=groups,
+            cluster=cluster,
+        )  # fmt: skip
 
     def _calibrated(self, source: Source) -> Source:
         """The same rows with the calibrated predictions in place of the model's own."""

@@ -12,9 +12,10 @@ from multivalid.audit.audit import Audit
 from multivalid.audit.coordinate import CoordinateAudit, cell_columns, chance_columns, evidence_of
 from multivalid.audit.pair_cells import PairCells
 from multivalid.audit.text import worst_table
-from multivalid.cells.chance import findings
+from multivalid.cells.chance import LEVEL, Evidence, evidence, findings
 from multivalid.cells.sentences import headlines, off_groups, unknown_lines
 from multivalid.cells.statistics import CellStatistics
+from multivalid.cells.sums import CellSums
 
 SHARED = ("name", "rows", "weight")
 
@@ -104,6 +105,19 @@ class PairAudit(Audit):
         return float(self.table["first_error"].max()), float(self.table["second_error"].max())
 
     @property
+    def holdout_bound(self) -> tuple[float, ...]:
+        """Upper 95 % limits for the two errors of any group on the population (asymptotic), V¹ at the predicted f⁰.
+
+        For rows that played no part in making the predictions. As in the errors, every level of the other prediction counts by itself.
+        """
+        shape = tuple(len(grid) for grid in self.grids)
+        made = []
+        for k, one in enumerate(self._sums):
+            parts = _by_other_level(one, shape, k)
+            made.append(float(np.max(parts.errors.upper(LEVEL)[1:])) * parts.scale**2)
+        return tuple(made)
+
+    @property
     def gamma_errors(self) -> tuple[float, float]:
         """The largest Γ-error of any group, for either coordinate."""
         return float(self.table["first_gamma_error"].max()), float(self.table["second_gamma_error"].max())
@@ -130,3 +144,15 @@ class PairAudit(Audit):
             told = [*headlines(one.table, one.units)[:k], *unknown_lines(one.table, one.units)]
             lines += ["", f"{name[0].upper()}{name[1:]}", *told, worst_table(one.table, one.units, k)]
         return "\n".join([*lines, "", *self.groups.notes]).rstrip()
+
+
+def _by_other_level(sums: CellSums, shape: tuple[int, ...], axis: int) -> Evidence:
+    """What the rows say about one coordinate when each group is cut by the level of the other prediction; column 0 is everyone, uncut."""
+    assert sums.law is not None
+    assert sums.chance is not None
+
+    def cut(table: NDArray[Any]) -> NDArray[Any]:
+        cube = np.moveaxis(table.reshape(*shape, -1), axis, 0)
+        return np.concatenate([cube[:, :, :1].sum(axis=1), cube.reshape(cube.shape[0], -1)], axis=1)
+
+    return evidence(sums.law, {name: cut(table) for name, table in sums.chance.items()}, scale=sums.scale)

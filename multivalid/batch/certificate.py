@@ -82,8 +82,9 @@ class Certificate(Generic[N, W, B]):
     Attributes
     ----------
     status : str
-        "converged": the error asked for was reached, and it is one worth asking for. "vacuous": it was reached, but a constant
-        prediction reaches it too. "blocked": some cells violate the goal and nothing improves them. "budget": stopped early.
+        "converged": the error asked for was reached, and it is one worth asking for; in practical mode no group is off beyond chance
+        either. "vacuous": it was reached, but a constant prediction reaches it too. "blocked": some cells violate the goal, or in
+        practical mode groups are off beyond chance, and nothing improves them. "budget": stopped early.
         "uncalibrated": the loop ended above its promise.
     mode : str
         The rule that was followed.
@@ -110,7 +111,8 @@ class Certificate(Generic[N, W, B]):
     note : str
         What a person should know besides.
     asked : bool
-        Whether the user gave alpha; in practical mode it is otherwise the error that chance alone would allow.
+        Whether the user gave alpha; in practical mode the tests of an audit decide otherwise, and alpha is a yardstick: the error of a
+        group whose cells all lie at the edge of chance, or the error reached, if that is larger and no group is off.
     trivial : float or None
         The error that the best constant prediction has on the rows fitted: an alpha above it promises nothing.
     error_before : float or None
@@ -157,8 +159,8 @@ class Certificate(Generic[N, W, B]):
         return "\n".join(line for line in lines if line)
 
     def _reached(self) -> str:
-        goal = f"{self.alpha:.3g} asked" if self.asked else f"chance alone allows {self.alpha:.3g}"
-        return f"worst group error {self.error:.3g} on the rows fitted; {goal} ({self.mode} mode)."
+        goal = f"; {self.alpha:.3g} asked" if self.asked else ""
+        return f"worst group error {self.error:.3g} on the rows fitted{goal} ({self.mode} mode)."
 
     def _work(self) -> str:
         """How many cells moved; in the practical mode most of the work is done before, by one fit of all groups."""
@@ -177,10 +179,6 @@ class Certificate(Generic[N, W, B]):
             lines.append("The predictions met this already: nothing had to be done.")
         if self.status == "vacuous":
             lines.append(self._vacuous())
-        if self.mode == "practical" and self.status == "blocked" and not self.blocked:
-            lines.append(
-                "No cell is off beyond chance: what is left above the error asked cannot be told from noise on these rows."
-            )
         if self.blocked:
             lines.append(self._stuck())
         return lines
@@ -195,7 +193,7 @@ class Certificate(Generic[N, W, B]):
         cells = [Blocked(*cell) for cell in self.blocked]
         worst = max(cells, key=lambda cell: cell.weight * cell.identification**2)
         if np.isnan(worst.jump):
-            return f"{len(cells)} cells are off beyond chance, but no correction of them held up on rows held out."
+            return f"{len(cells)} cells are off beyond chance, and rows held out confirmed no correction of them."
         return (
             f"{len(cells)} cells cannot be improved: between two levels V jumps by up to {worst.jump:.3g} (labels with ties); "
             f"a finer grid or jittered labels help."

@@ -10,6 +10,7 @@ import typer
 import multivalid as mv
 from multivalid.cli import gates, options, tables
 from multivalid.cli.arguments import group_items, label_numbers, limit, prediction_columns, target_named
+from multivalid.cli.exits import usage
 from multivalid.cli.json_output import print_json
 from multivalid.cli.reading import Data
 from multivalid.cli.writing import check_report, outputs
@@ -36,6 +37,8 @@ def audit(
 
     Example: multivalid audit flights.csv --label delay --prediction p --groups origin --groups "hour >= 18" --property quantile:0.9
     """
+    if model is not None and groups:
+        raise usage("--model brings its own groups; leave --groups out.")
     fitted = None if model is None else mv.load(model)
     target = target_named(property) if fitted is None else fitted.property
     items, most = group_items(groups), limit(fail_above)
@@ -49,7 +52,7 @@ def audit(
         predicted = columns if len(columns) > 1 else columns[0]
         rows = store.rows if cluster is None else store.rows.to_arrow_table()  # luck is summed cluster by cluster, in memory
         if fitted is not None:
-            found = fitted.audit(label, predicted, data=rows, sample_weight=weight)
+            found = fitted.audit(label, predicted, data=rows, sample_weight=weight, cluster=cluster)
         else:
             found = mv.audit(label, predicted, groups=items, data=rows, property=target, sample_weight=weight, cluster=cluster)
         if report is not None:

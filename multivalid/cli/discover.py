@@ -37,7 +37,7 @@ def discover(
 ) -> None:
     """For whom are the predictions off, when nobody has named the groups? Found on one part of the rows, tested on the other.
 
-    Example: multivalid discover flights.csv --label delay --prediction p --features carrier,origin,hour --property quantile:0.9
+    Example: multivalid discover flights.csv --label delay --prediction p --features origin,hour --property quantile:0.9
     """
     target, items = target_named(property), group_items(groups)
     columns = prediction_columns(prediction, target)

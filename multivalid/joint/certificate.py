@@ -120,6 +120,8 @@ class JointCertificate(Certificate[Two, Counts, BlockedPair]):
     joint_score: Two | None = None
 
     def _reached(self) -> str:
+        if not self.asked:
+            return f"worst group errors {self.error[0]:.3g} and {self.error[1]:.3g} on the rows fitted ({self.mode} mode)."
         asked = "no bound in advance" if np.isnan(self.alpha[1]) else f"{self.alpha[1]:.3g} promised"
         return (
             f"worst group error {self.error[0]:.3g} of the first coordinate ({self.alpha[0]:.3g} asked), "
@@ -149,7 +151,7 @@ class JointCertificate(Certificate[Two, Counts, BlockedPair]):
     def _stuck(self) -> str:
         if self.mode == "practical":
             return (
-                f"{len(self.blocked)} cells are off beyond chance, but no correction of them held up on rows held out (or a tie in the "
+                f"{len(self.blocked)} cells are off beyond chance, and rows held out confirmed no correction of them (or a tie in the "
                 f"labels forbids it)."
             )
         return (
@@ -163,5 +165,5 @@ class JointCertificate(Certificate[Two, Counts, BlockedPair]):
         said = f"On rows held out: errors {self.holdout_error[0]:.3g} and {self.holdout_error[1]:.3g}"
         if self.holdout_bound is None:
             return [f"{said}."]
-        bound = f"at most {self.holdout_bound[0]:.3g} and {self.holdout_bound[1]:.3g} on the population with probability 95 %"
-        return [f"{said}; {bound} (the second with V¹ at the predicted first)."]
+        bound = f"at most {self.holdout_bound[0]:.3g} and {self.holdout_bound[1]:.3g} on the population with probability 95 % (asymptotic)"
+        return [f"{said}; {bound}, the second with V¹ at the predicted first."]

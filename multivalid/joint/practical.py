@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from multivalid import validate
 from multivalid.atoms.select import Rows
-from multivalid.audit.pair_cells import PairCells, pair_cells
+from multivalid.audit.audit import audit_source
+from multivalid.audit.pair_cells import PairCells
 from multivalid.batch.control import INTERRUPTED, UNLIMITED, Control
 from multivalid.errors import InputError
 from multivalid.grid import Grid
@@ -27,8 +28,9 @@ from multivalid.joint.plan import two
 from multivalid.joint.rank_scale import RankScale
 from multivalid.joint.reduction import Reduction, reduction_of
 from multivalid.joint.score import comparable_scores
-from multivalid.joint.theorem import holdout_bound
+from multivalid.joint.theorem import with_holdout
 from multivalid.practical import fit as batch
+from multivalid.practical.certify import on_rows_fitted
 from multivalid.practical.start import chance_limit
 from multivalid.properties import Pair, Quantile
 from multivalid.properties.base import Array
@@ -101,7 +103,7 @@ def fit(
     if interrupted:
         certificate = replace(certificate, status="budget")
     if held is not None:
-        certificate = _judged(certificate, held, pair, predictor)
+        certificate = with_holdout(certificate, held, pair, predictor)
     if rows is not everyone:
         final = predictor.predict(everyone.predictions, everyone.membership)
     levels = np.stack([grid.round(final[:, k]) for k, grid in enumerate(predictor.grids)], axis=1)
@@ -153,7 +155,7 @@ def _one_pass(
     if scale is not None:
         spread = scale.spread(rows.labels, np.random.default_rng(random_state))
         one = replace(one, labels=spread, predictions=scale.forward(one.predictions))
-    made = batch.fit(one, reduction.pair.first, goal.stage(), random_state=random_state)
+    made = batch.work_out(one, reduction.pair.first, goal.stage(), random_state=random_state)
     if made.predictor.model is None and not always:
         return None
     first = made.predictor.predict(one.predictions, membership)
@@ -167,13 +169,13 @@ def _one_pass(
     # Pseudo-labels can have tails so heavy that a shift for every group is noise: first a curve and levels of f⁰ alone.
     everyone = with_levels(Membership(rows.membership.bits[:1], rows.membership.rows), first, second_edges)
     other = replace(rows, labels=pseudo, predictions=start, membership=everyone)
-    rough = batch.fit(other, prop, goal.stage(), random_state=random_state)
+    rough = batch.work_out(other, prop, goal.stage(), random_state=random_state)
     other = replace(other, predictions=rough.predictor.predict(start, everyone), membership=membership)
-    stage = batch.fit(other, prop, goal.stage(), random_state=random_state)
+    stage = batch.work_out(other, prop, goal.stage(), random_state=random_state)
     said = [
-        f"first coordinate: {made.certificate.note}",
-        f"second coordinate, everyone: {rough.certificate.note}",
-        f"second coordinate: {stage.certificate.note}",
+        f"first coordinate: {made.note}",
+        f"second coordinate, everyone: {rough.note}",
+        f"second coordinate: {stage.note}",
     ]
     return PairPass(scale, made.predictor, rough.predictor, stage.predictor, first_edges, second_edges), said
 
@@ -214,29 +216,23 @@ def _final_grids(final: Array, weights: Array, goal: PairGoal) -> tuple[Grid, Gr
     return made[0], made[1]
 
 
-def measured(rows: Rows, pair: Pair, grids: tuple[Grid, Grid], predictions: Array) -> PairCells:
-    """Both conditions at the levels of these predictions."""
-    place = grids[0].round(predictions[:, 0]) * len(grids[1]) + grids[1].round(predictions[:, 1])
-    shape = len(grids[0]), len(grids[1])
-    return pair_cells(pair, rows.labels, predictions, rows.weights, place, shape, rows.membership)
-
-
 def _certify(
     rows: Rows, pair: Pair, predictor: PairLinkPredictor, final: Array, goal: PairGoal, notes: list[str]
 ) -> JointCertificate:
-    """Given the levels of the final predictions: the errors reached, and the errors that chance alone allows."""
-    cells = measured(rows, pair, predictor.grids, final)
+    """Given the levels of the final predictions: the errors reached, and which groups are off beyond chance."""
+    found = audit_source(replace(rows, predictions=final), pair, predictor.grids, beyond=True)
+    cells = found.cells
     limit = chance_limit(2 * int((cells.mass > 0).sum()))
     chance = [
         float(errors(limit * np.sqrt(variance)).max())
         for errors, variance in ((cells.first_errors, cells.first_variance), (cells.second_errors, cells.seen_variance))
     ]
-    alpha = [chance[k] if asked is None else asked for k, asked in enumerate(goal.alpha)]
-    error = float(cells.first_errors().max()), float(cells.second_errors().max())
-    stage = float(cells.second_errors(cells.seen).max())
+    error, stage = found.errors, float(cells.second_errors(cells.seen).max())
+    reached = (0.0, 0.0) if found.off else (error[0], stage)  # where no group is off, nothing more was to be had
+    alpha = [max(chance[k], reached[k]) if asked is None else asked for k, asked in enumerate(goal.alpha)]
     updates = [sum(1 for side, _ in predictor.patches if side == k) for k in (0, 1)]
     spent = not goal.control.room(max(updates))
-    fine = error[0] <= alpha[0] and stage <= alpha[1]
+    fine = error[0] <= alpha[0] and stage <= alpha[1] and not found.off
     scores = comparable_scores(pair, rows.predictions, final, rows.labels)
     nan = float("nan")
     potential = [np.average(pair.first.score(p[:, 0], rows.labels), weights=rows.weights) for p in (rows.predictions, final)]
@@ -246,7 +242,7 @@ def _certify(
         mode="practical",
         alpha=(alpha[0], alpha[1]),
         stage_alpha=alpha[1],
-        argument="what chance alone allows on these rows" if goal.alpha == (None, None) else "as asked",
+        argument="no group off beyond chance" if goal.alpha == (None, None) else "as asked",
         printed_alpha=None,
         error=error,
         gamma_error=(float(cells.first_errors(cells.first_gap).max()), float(cells.second_errors(cells.second_gap).max())),
@@ -261,7 +257,8 @@ def _certify(
         steepest=(nan, nan),
         blocked=[] if fine else _beyond(cells, limit),
         joint_score=None if means is None else (means[0], means[1]),
-        note="\n".join(line for line in notes if line),
+        note="\n".join(line for line in (*notes, on_rows_fitted(found)) if line),
+        asked=goal.alpha != (None, None),
     )
 
 
@@ -272,15 +269,3 @@ def _beyond(cells: PairCells, limit: float) -> list[BlockedPair]:
         for i, j, g in np.argwhere((np.abs(v) > limit * np.sqrt(variance)) & (cells.rows >= GUARD_ROWS)):
             found.append(BlockedPair(side, int(g), int(i), int(j), float(cells.mass[i, j, g]), float(v[i, j, g])))
     return found
-
-
-def _judged(certificate: JointCertificate, held: Rows, pair: Pair, predictor: PairLinkPredictor) -> JointCertificate:
-    seen = predictor.predict(held.predictions, held.membership)
-    cells = measured(held, pair, predictor.grids, seen)
-    first, second = cells.debiased()
-    return replace(
-        certificate,
-        holdout_error=(float(cells.first_errors().max()), float(cells.second_errors().max())),
-        holdout_debiased=(float(first.max()), float(second.max())),
-        holdout_bound=holdout_bound(cells, pair, predictor.grids, held, seen),
-    )

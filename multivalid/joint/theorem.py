@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from multivalid.atoms.response import response
 from multivalid.atoms.select import Rows
 from multivalid.atoms.table import AtomTable, build
-from multivalid.audit.pair_cells import PairCells, pair_cells, solved_cells
-from multivalid.batch.bounds import generalisation
+from multivalid.audit.audit import audit_source
+from multivalid.audit.pair_cells import pair_cells, solved_cells
 from multivalid.batch.control import UNLIMITED, Control
-from multivalid.batch.theorem import DELTA, effective_rows
-from multivalid.grid import Grid
 from multivalid.joint import bounds
 from multivalid.joint.algorithm import JointRun, JointTrace
 from multivalid.joint.certificate import JointCertificate
+from multivalid.joint.link_predictor import PairLinkPredictor
 from multivalid.joint.plan import JointPlan, pair_facts
 from multivalid.joint.predictor import PairLevelPredictor
 from multivalid.joint.score import comparable_scores
@@ -216,26 +215,6 @@ def _broken(plan: JointPlan, error: tuple[float, float]) -> bool:
     return plan.second.value is not None and error[1] > plan.second.value * (1 + 1e-9)
 
 
-def holdout_bound(cells: PairCells, pair: Pair, grids: tuple[Grid, Grid], held: Rows, seen: Array) -> tuple[float, float]:
-    """Bounds on the population's two errors with probability 95 %, V¹ at the predicted γ⁰; every slice counts as a group.
-
-    They hold for labels like those seen: C is the largest |V| at the ends of the predictions and at the predictions themselves.
-    """
-    rows, groups, labels = effective_rows(held.weights), cells.mass.shape[2], held.labels
-    first, second = ((float(column.min()), float(column.max())) for column in seen.T)
-    v0 = max(float(np.abs(pair.first.identify(end, labels)).max()) for end in first)
-    ends = [pair.identify_second(f, s, labels) for f in first for s in second]
-    v1 = max(float(np.abs(v).max()) for v in (*ends, pair.identify_second(seen[:, 0], seen[:, 1], labels)))
-    made = [
-        generalisation(float(errors.max()), rows=rows, bound=limit, levels=len(own), groups=groups * len(other), delta=DELTA)
-        for errors, limit, own, other in (
-            (cells.first_errors(), v0, grids[0], grids[1]),
-            (cells.second_errors(cells.seen), v1, grids[1], grids[0]),
-        )
-    ]
-    return made[0], made[1]
-
-
 def trivial_errors(rows: Rows, pair: Pair) -> tuple[float, float] | None:
     """The errors of one pair of predictions for everybody, Γ⁰ and Γ¹ of all labels; None where there is no group but everyone."""
     if rows.membership.groups < 2:
@@ -248,16 +227,18 @@ def trivial_errors(rows: Rows, pair: Pair) -> tuple[float, float] | None:
     return float(cells.first_errors().max()), float(cells.second_errors().max())
 
 
-def with_holdout(certificate: JointCertificate, held: Rows, pair: Pair, predictor: PairLevelPredictor) -> JointCertificate:
-    """The certificate with both errors on rows that were not used."""
-    seen = predictor.predict(held.predictions, held.membership)
-    place = predictor.grids[0].round(seen[:, 0]) * len(predictor.grids[1]) + predictor.grids[1].round(seen[:, 1])
-    shape = len(predictor.grids[0]), len(predictor.grids[1])
-    cells = pair_cells(pair, held.labels, seen, held.weights, place, shape, held.membership)
-    first, second = cells.debiased()
+def with_holdout(
+    certificate: JointCertificate, held: Rows, pair: Pair, predictor: PairLevelPredictor | PairLinkPredictor
+) -> JointCertificate:
+    """The certificate with both errors, and bounds on the population's, from rows that were not used."""
+    seen = replace(held, predictions=predictor.predict(held.predictions, held.membership))
+    found = audit_source(seen, pair, predictor.grids, beyond=True)
+    first, second = found.cells.debiased()
+    bounds = found.holdout_bound
     return replace(
         certificate,
-        holdout_error=(float(cells.first_errors().max()), float(cells.second_errors().max())),
+        holdout_error=found.errors,
         holdout_debiased=(float(first.max()), float(second.max())),
-        holdout_bound=holdout_bound(cells, pair, predictor.grids, held, seen),
+        holdout_bound=(bounds[0], bounds[1]),
+        note="\n".join(line for line in (certificate.note, f"On held-out rows: {found.verdict}") if line),
     )

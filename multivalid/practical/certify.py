@@ -1,20 +1,22 @@
-"""What the practical fit may state: the error on the levels of its final predictions, and the error that chance alone allows."""
+"""What the practical fit may state: the error on the levels of its final predictions, and which groups are off beyond chance there."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multivalid.atoms.select import Rows
+from multivalid.audit.audit import Audit, audit_source
 from multivalid.batch.algorithm import Blocked
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.plan import label_facts
-from multivalid.cells.statistics import CellStatistics
+from multivalid.cells.sentences import unknown_lines
 from multivalid.grid import Grid
 from multivalid.practical.start import chance_limit
 from multivalid.properties import Property
-from multivalid.properties.base import Array
 
 NEGLIGIBLE = 1e-5  # of V's bound: a mean V below this is rounding and the fit's own tolerance, not a violation
+ONLY_NOISE = "What is left above the error asked cannot be told from noise on these rows."
 
 
 def certify(
@@ -28,15 +30,17 @@ def certify(
     stopped: bool,
     note: str,
 ) -> Certificate:
-    """Conditional on the levels of the final predictions, which `rows` carry; `updates` cells were moved on the way."""
-    cells = CellStatistics.of(rows.cells(prop, [grid])[0])
-    facts = label_facts(prop, rows.labels, rows.weights)
-    error = float(cells.errors.max())
-    limit, variance = chance_limit(int((cells.weight > 0).sum())), _variance(cells, rows, prop)
-    chance = float((cells.mass * limit**2 * variance).sum(axis=0).max())
-    goal = alpha if alpha is not None else max(chance, (NEGLIGIBLE * facts.bound) ** 2)
-    status = "budget" if stopped else ("converged" if error <= goal else "blocked")
+    """Conditional on the levels of the final predictions, which `rows` carry; the tests are those of an audit of the same rows."""
+    found = audit_source(rows, prop, grid, beyond=True, values=False)
+    facts, error = label_facts(prop, rows.labels, rows.weights), found.error
+    negligible = (NEGLIGIBLE * facts.bound) ** 2
+    off = found.off if error > negligible else []
+    goal = alpha if alpha is not None else _yardstick(found, negligible, bool(off))
+    reached = error <= goal and not off
+    status = "budget" if stopped else ("converged" if reached else "blocked")
     best = prop.score(prop.solve_points(rows.labels), rows.labels)
+    said = on_rows_fitted(found) if error > negligible else ""
+    noise = [ONLY_NOISE] if status == "blocked" and not off else []
     return Certificate(
         status=status,
         mode="practical",
@@ -51,23 +55,35 @@ def certify(
         drop_bound=0.0,
         lipschitz=float("nan") if facts.lipschitz is None else facts.lipschitz,
         steepest=float("nan"),
-        blocked=_beyond(cells, limit, variance) if status == "blocked" else [],
-        note=note,
+        blocked=_beyond(found) if status == "blocked" else [],
+        note="\n".join(line for line in (note, said, *noise) if line),
         asked=alpha is not None,
     )
 
 
-def _variance(cells: CellStatistics, rows: Rows, prop: Property) -> Array:
-    """Variance of each cell's mean V; from V² of all rows where no level has two rows to see a spread in."""
-    if (cells.rows[:, 0] >= 2).any():
-        return cells.steady
-    v, w = prop.identify(rows.predictions, rows.labels), rows.weights
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.where(cells.rows > 0, float(w @ v**2 / w.sum()) / cells.rows, 0.0))
+def on_rows_fitted(found: Audit) -> str:
+    """How many groups are off beyond chance on the rows fitted, in the words of the audit."""
+    told = [line for one in found.coordinates for line in unknown_lines(one.table, one.units)]
+    return " ".join(["On the rows fitted:", found.verdict, *told])
 
 
-def _beyond(cells: CellStatistics, limit: float, variance: Array) -> list[Blocked]:
+def _yardstick(found: Audit, negligible: float, off: bool) -> float:
+    """Where nothing was asked: the error of a group whose cells all lie at the edge of chance; what was reached, if no group is off."""
+    _, group = _places(found)
+    edge = chance_limit(group.size) * found.cells["standard_error"]
+    allowed = np.bincount(group, weights=found.cells["weight"] * edge**2) / found.table["weight"][0]
+    return max(float(allowed.max()), negligible, 0.0 if off else found.error)
+
+
+def _beyond(found: Audit) -> list[Blocked]:
     """Cells that are off beyond chance although no correction held up on rows held out."""
-    off = np.argwhere(np.abs(cells.mean) > limit * np.sqrt(variance))
-    nan = float("nan")
-    return [Blocked(int(g), int(j), float(cells.mass[j, g]), float(cells.mean[j, g]), nan, nan) for j, g in off]
+    level, group = _places(found)
+    share, v, nan = found.cells["weight"] / found.table["weight"][0], found.cells["identification"], float("nan")
+    off = np.flatnonzero(np.abs(found.cells["z"]) > chance_limit(group.size))
+    return [Blocked(int(group[i]), int(level[i]), float(share[i]), float(v[i]), nan, nan) for i in off]
+
+
+def _places(found: Audit) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Level and group of every row of `found.cells`, as numbers."""
+    level, group = np.nonzero(found.coordinates[0].sums.weight > 0)
+    return level, group

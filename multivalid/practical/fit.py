@@ -29,7 +29,7 @@ from multivalid.properties.base import Array
 
 LEVELS = 20
 ROUNDS = 3
-NOTHING_DONE = "Already multicalibrated as far as held-out rows can tell: nothing done."
+NOTHING_DONE = "No correction held up on rows held out: nothing done."
 ONE_SPLIT = 20_000  # with at least this many rows one held-out fifth decides; with fewer all five folds do
 FOLDS = 5
 FEWEST = 100  # rows below which no held-out comparison can tell anything
@@ -42,6 +42,17 @@ class PracticalFit:
     predictor: LinkPredictor
     levels: NDArray[np.intp]
     certificate: Certificate
+
+
+@dataclass(frozen=True)
+class Worked:
+    """A predictor, its predictions for the rows fitted, the mean score after each step, what to say, and whether it was stopped."""
+
+    predictor: LinkPredictor
+    final: Array
+    potential: list[float]
+    note: str
+    stopped: bool
 
 
 class Goal:
@@ -72,6 +83,19 @@ def fit(
     random_state: int = 0,
 ) -> PracticalFit:
     """Fit the practical mode on rows and say what it guarantees, also on rows held out."""
+    done = work_out(rows, prop, goal, random_state=random_state)
+    certificate = certify(
+        replace(rows, predictions=done.final), prop, done.predictor.grid, len(done.predictor.patches), done.potential,
+        alpha=goal.alpha, stopped=done.stopped, note=done.note,
+    )  # fmt: skip
+    if held is not None:
+        seen = replace(held, predictions=done.predictor.predict(held.predictions, held.membership))
+        certificate = judged(certificate, rows, seen, prop, done.predictor.grid)
+    return PracticalFit(done.predictor, done.predictor.grid.round(done.final), certificate)
+
+
+def work_out(rows: Rows, prop: Property, goal: Goal, *, random_state: int = 0) -> Worked:
+    """The fit itself; `rows` may be in more groups than have names."""
     used = np.flatnonzero(rows.weights > 0)
     shuffled = np.random.default_rng(random_state).permutation(used)
     link = choose_link(prop, rows.labels[shuffled], rows.predictions[shuffled])
@@ -83,27 +107,15 @@ def fit(
     predictor, final = _predictor(chosen, link, rows, goal)
     trace.add(final, len(predictor.patches))
     stopped = stopped or (bool(predictor.patches) and not goal.control.room(len(predictor.patches)))
-    note = "\n".join(report if chosen is not None or stopped else [NOTHING_DONE, *report])
-    certificate = certify(
-        replace(rows, predictions=final),
-        prop,
-        predictor.grid,
-        len(predictor.patches),
-        trace.values,
-        alpha=goal.alpha,
-        stopped=stopped,
-        note=note,
-    )
-    if held is not None:
-        seen = replace(held, predictions=predictor.predict(held.predictions, held.membership))
-        certificate = judged(certificate, rows, seen, prop, predictor.grid)
-    return PracticalFit(predictor, predictor.grid.round(final), certificate)
+    compared = len(inner) >= FEWEST
+    note = "\n".join(report if chosen is not None or stopped or not compared else [NOTHING_DONE, *report])
+    return Worked(predictor, final, trace.values, note, stopped)
 
 
 def _choose(rows: LinkRows, base: Array, loss: Matching, goal: Goal, trace: _Trace) -> tuple[Candidate | None, list[str], bool]:
     """The accepted stage fitted on all rows (None when the input was as good), what each gained, and whether Ctrl-C came."""
     if len(rows) < FEWEST:
-        return None, [f"{len(rows)} rows are too few to hold any out; at least {FEWEST} are needed."], False
+        return None, [f"Nothing done: {len(rows)} rows are too few to hold any out; at least {FEWEST} are needed."], False
     kept: Candidate | None = None
     report: list[str] = []
     try:

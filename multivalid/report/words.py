@@ -10,10 +10,22 @@ from multivalid.report.sources import Audited, Certified, Chapter, Story
 
 MEANING = {
     "converged": "The goal was reached: on the rows fitted, no group's error exceeds the error asked for.",
+    "uncalibrated": "The fit ended with an error above the one promised.",
     "vacuous": "The error asked for was reached, but a constant prediction reaches it too: it promises nothing.",
     "blocked": "Some cells stay above the goal because no change of their level improves the score.",
     "budget": "The fit stopped at the number of updates allowed; more updates would lower the error further.",
 }
+
+PRACTICAL = {
+    "converged": "On the rows fitted no group is off beyond chance.",
+    "blocked": "On the rows fitted groups are off beyond chance, or above the error asked for, and no correction held up on rows held out.",
+}
+
+
+def meaning(found: Certified) -> str:
+    """What the status says, in a sentence; in practical mode the tests of the audit decide, beside the error asked for."""
+    own = PRACTICAL if found.to_json().get("mode") == "practical" else {}
+    return own.get(found.status) or MEANING.get(found.status, found.status)
 
 
 def verdict(story: Story) -> str:
@@ -23,7 +35,7 @@ def verdict(story: Story) -> str:
         return " ".join(told)
     if story.certificate is None:
         return "There is nothing to report: no rows and no certificate."
-    return MEANING.get(story.certificate.status, story.certificate.status)
+    return meaning(story.certificate)
 
 
 def _chapter(chapter: Chapter) -> str:
@@ -91,8 +103,7 @@ def property_sentence(prop: Target) -> str:
 
 def certificate(found: Certified) -> list[str]:
     """The certificate in words, a line each."""
-    opening = MEANING.get(found.status)
-    return [*([opening] if opening else []), *(line for line in found.summary().splitlines() if line.strip())]
+    return [meaning(found), *(line for line in found.summary().splitlines() if line.strip())]
 
 
 def change_text(first: float, last: float) -> str:

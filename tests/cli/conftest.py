@@ -63,6 +63,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"loss": rng.exponential(1.0, 2000) * var / 3.7, "var": var, "es": var * 1.3, "desk": rng.choice(["a", "b"], 2000)}
     )
     losses.to_csv(made / "losses.csv", index=False)
+    said, age = rng.uniform(0.1, 0.9, 2000), rng.integers(18, 90, 2000)
+    daily = pd.DataFrame({"y": (rng.random(2000) < said).astype(float), "p": said, "day": np.arange(2000) // 20, "age": age})
+    daily.assign(region=rng.choice(["north", "south"], 2000)).to_parquet(made / "data.parquet", index=False)
     (made / "parts").mkdir()
     for k in range(3):
         flights().iloc[k::3].to_parquet(made / "parts" / f"{k}.parquet", index=False)

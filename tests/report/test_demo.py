@@ -55,7 +55,7 @@ def test_the_pair_has_a_report_with_the_same_numbers(told: dict[str, Any]) -> No
     rows = {row["name"]: row for row in content["headline"]}
     page = (told["folder"] / "pair.html").read_text("utf-8")
     for key, name in (("first", "first_worst_gamma_error"), ("second", "second_worst_error")):
-        assert told["numbers"]["pair"][key] == [rows[name]["before"], rows[name]["after"]]
+        assert told["numbers"]["pair"][key] == pytest.approx([rows[name]["before"], rows[name]["after"]], rel=1e-9)
         for when in ("before", "after"):
             assert number(rows[name][when]) in told["printed"]
             assert number(rows[name][when]) in page

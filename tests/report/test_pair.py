@@ -12,9 +12,11 @@ import pandas as pd
 import pytest
 
 import multivalid as mv
+from multivalid.audit.audit import audit_source
 from multivalid.errors import InputError
 from multivalid.report import figures
 from multivalid.report.words import number
+from multivalid.sources.open import open_source
 
 BOTH = ["limit", "tail"]
 
@@ -26,10 +28,10 @@ def loaded(page: Path) -> dict[str, Any]:
 def test_the_json_holds_both_coordinates_before_and_after(reports: dict[str, Any], flights: pd.DataFrame) -> None:
     content, fitted, test = loaded(reports["pair"]), reports["objects"]["pair"], flights[6000:]
     said = fitted.predict(BOTH, data=test)
-    audits = {
-        when: mv.audit("delay", predicted, data=test, groups=fitted.groups, property=fitted.property)
-        for when, predicted in (("before", BOTH), ("after", said))
-    }
+    after = mv.audit("delay", said, data=test, groups=fitted.groups, property=fitted.property)
+    source = open_source("delay", BOTH, groups=fitted.groups, data=test, target=fitted.property)
+    # Both on the levels of the calibrated predictions; those outside count at the outermost level.
+    audits = {"before": audit_source(source, fitted.property, after.grids, beyond=True), "after": after}
     assert [one["name"] for one in content["coordinates"]] == list(fitted.property.names)
     for one, key in zip(content["coordinates"], ("first", "second"), strict=True):
         told = {entry["name"]: entry for entry in one["groups"]}
