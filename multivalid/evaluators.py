@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from multivalid.groups.membership import Membership
+from multivalid.groups.membership import Coded, Membership
 from multivalid.properties.base import Array
 from multivalid.properties.ops import NUMPY, Ops
 
@@ -162,22 +163,41 @@ class Nobody(NoColumns):
 
 
 class DenseMembers(NoColumns):
-    """Groups of consecutive rows, one line of zeros and ones per group."""
+    """Groups of consecutive rows in memory: a code per row for groups that exclude each other, else a line of zeros and ones per group."""
 
     def __init__(self, membership: Membership, start: int, stop: int) -> None:
-        self._flags = membership.dense(start, stop)
+        self._rows = stop - start
+        self._parts = [
+            (part.codes[start:stop], part.size) if isinstance(part, Coded) else (part.dense(start, stop), part.size)
+            for part in membership.parts
+        ]
 
     def total(self, values: Sequence[float]) -> Array:
-        out = np.zeros(self._flags.shape[1])
-        part = np.empty_like(out)
-        for flags, value in zip(self._flags[1:], values, strict=True):
-            if value:
-                np.multiply(flags, value, out=part)
-                out += part
+        # A row is in one group of a code at most, and parts are in the order of their groups: a single row adds the same numbers.
+        out, start, amounts = np.zeros(self._rows), 0, np.append(0.0, values)  # everyone has no value
+        for places, size in self._parts:
+            here = amounts[start : start + size]
+            if places.ndim == 1 and here.any():
+                out += np.append(0.0, here)[places]
+            elif places.ndim == 2:
+                _add_lines(out, places, here)
+            start += size
         return out
 
     def holds(self, group: int) -> Any:
-        return self._flags[group] == 1
+        for places, size in self._parts:
+            if group < size:
+                return places == group + 1 if places.ndim == 1 else places[group] == 1
+            group -= size
+        raise IndexError(group)
+
+
+def _add_lines(out: Array, lines: NDArray[np.uint8], values: Array) -> None:
+    part = np.empty_like(out)
+    for flags, value in zip(lines, values, strict=True):
+        if value:
+            np.multiply(flags, value, out=part)
+            out += part
 
 
 def in_memory(formula: Callable[[Evaluator, list[Any], Members], list[Any]], predictions: Array, membership: Membership) -> Array:

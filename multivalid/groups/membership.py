@@ -48,6 +48,10 @@ class Coded:
         """The same groups on a selection of rows."""
         return Coded(self.codes[rows], self.size)
 
+    def part(self, start: int, stop: int) -> Coded:
+        """The same groups on consecutive rows."""
+        return Coded(self.codes[start:stop], self.size)
+
     def choose(self, groups: Sequence[int]) -> Coded:
         """Some of the groups."""
         if len(groups) == self.size:
@@ -80,6 +84,16 @@ class Flagged:
     def lines(self) -> Bits:
         """One row of packed bytes per group."""
         return self.bits
+
+    def dense(self, start: int, stop: int) -> Bits:
+        """Zeros and ones of consecutive rows: shape (groups, stop − start)."""
+        first = start // 8
+        part = np.unpackbits(self.bits[:, first : (stop + 7) // 8], axis=1, count=stop - 8 * first, bitorder="little")
+        return part[:, start - 8 * first :]
+
+    def part(self, start: int, stop: int) -> Flagged:
+        """The same groups on consecutive rows from a multiple of 64 on; nothing is copied."""
+        return Flagged(self.bits[:, start // 8 : (stop + 63) // 64 * 8], stop - start)
 
     def by_row(self) -> Bits:
         """The transpose: one row of bytes per data row, padded to whole words (bit g is group g, lowest bit first)."""
@@ -183,9 +197,11 @@ class Membership:
 
     def dense(self, start: int, stop: int) -> NDArray[np.uint8]:
         """Zeros and ones of consecutive rows: shape (groups, stop − start)."""
-        first = start // 8
-        part = np.unpackbits(self.bits[:, first : (stop + 7) // 8], axis=1, count=stop - 8 * first, bitorder="little")
-        return part[:, start - 8 * first :]
+        return Flagged(self.bits, self.rows).dense(start, stop)
+
+    def part(self, start: int, stop: int) -> Membership:
+        """The same groups on consecutive rows from a multiple of 64 on; nothing is copied."""
+        return Membership.of((part.part(start, stop) for part in self.parts), stop - start)
 
     def sizes(self) -> NDArray[np.intp]:
         """Number of rows of each group."""

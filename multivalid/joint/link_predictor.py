@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multivalid import json_checks as read
 from multivalid.errors import ModelFileError
 from multivalid.evaluators import Evaluator, Members, Nobody, OneRow, RowMembers, WithLevels, in_memory
 from multivalid.grid import Grid
-from multivalid.groups.membership import Membership
+from multivalid.groups.membership import Coded, Membership
 from multivalid.joint.predictor import grids_from_json
 from multivalid.joint.rank_scale import RankScale
 from multivalid.joint.reduction import Form
@@ -158,9 +157,8 @@ def with_levels(membership: Membership, values: Array, edges: Array) -> Membersh
     if edges.size == 0:
         return membership
     level = np.searchsorted(edges, values, side="left")
-    masks: list[NDArray[np.bool_]] = [level == k for k in range(edges.size + 1)]
-    more = Membership.from_masks(masks, membership.rows)
-    return Membership(np.concatenate([membership.bits, more.bits]), membership.rows)
+    more = Coded((level + 1).astype(np.min_scalar_type(edges.size + 1)), edges.size + 1)
+    return Membership.of([*membership.parts, more], membership.rows)
 
 
 def _part(data: Any, groups: int, edges: Array) -> LinkPredictor:

@@ -1,14 +1,17 @@
-"""Rows as the fit sees them: predictions on the link scale, groups as packed bits, weights of mean one."""
+"""Rows as the fit sees them: predictions on the link scale, groups as codes or bits, weights of mean one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.groups.membership import Membership
+from multivalid.practical.blocks import Blocks
 from multivalid.practical.link import Link
 from multivalid.properties import Property
 from multivalid.properties.base import Array
@@ -45,18 +48,24 @@ class LinkRows(Outcomes):
     def part(self, start: int, stop: int) -> LinkRows:
         """Consecutive rows (they are shuffled, so this is a sample); from a multiple of 64, so that nothing is copied."""
         cut = slice(start, stop)
-        bits = Membership(self.membership.bits[:, start // 8 : (stop + 63) // 64 * 8], stop - start)
-        return LinkRows(self.labels[cut], self.weights[cut], self.base[cut], bits)
+        return LinkRows(self.labels[cut], self.weights[cut], self.base[cut], self.membership.part(start, stop))
 
-    def chunks(self, rows: int | None = None) -> Iterator[slice]:
-        """Consecutive blocks of rows, of all or of the first `rows`."""
-        stop = len(self) if rows is None else rows
-        return (slice(start, min(start + CHUNK, stop)) for start in range(0, stop, CHUNK))
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The groups as codes and lines."""
+        return Blocks.of(self.membership)
+
+    def chunks(self, rows: slice | None = None) -> Iterator[slice]:
+        """Consecutive rows, some at a time, of all or of those in `rows`."""
+        start, stop = (0, len(self)) if rows is None else (rows.start, rows.stop)
+        return (slice(first, min(first + CHUNK, stop)) for first in range(start, stop, CHUNK))
 
 
-def block(membership: Membership, part: slice) -> NDArray[np.uint8]:
-    """Groups × rows of one chunk as zeros and ones; the population is left out (it is the intercept)."""
-    return membership.dense(part.start, part.stop)[1:]
+def folds(rows: int, count: int) -> list[slice]:
+    """Consecutive rows (they are shuffled) cut into `count` folds, each of whole chunks; some are empty where rows are few."""
+    starts = np.arange(0, rows, CHUNK)
+    cuts = np.minimum(np.searchsorted(starts * count // rows, np.arange(count + 1)) * CHUNK, rows)
+    return [slice(int(first), int(last)) for first, last in pairwise(cuts)]
 
 
 @dataclass

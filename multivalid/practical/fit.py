@@ -17,6 +17,7 @@ from multivalid.batch.certificate import Certificate
 from multivalid.batch.control import INTERRUPTED, UNLIMITED, Control
 from multivalid.batch.theorem import judged
 from multivalid.grid import Grid, level_count
+from multivalid.groups.recode import with_codes
 from multivalid.practical import accept, newton, start
 from multivalid.practical.accept import Candidate
 from multivalid.practical.certify import certify
@@ -100,7 +101,8 @@ def work_out(rows: Rows, prop: Property, goal: Goal, *, random_state: int = 0) -
     shuffled = np.random.default_rng(random_state).permutation(used)
     link = choose_link(prop, rows.labels[shuffled], rows.predictions[shuffled])
     weights = rows.weights[shuffled] / rows.weights[used].mean()
-    inner = LinkRows(rows.labels[shuffled], weights, link.forward(rows.predictions[shuffled]), rows.membership.take(shuffled))
+    members = with_codes(rows.membership).take(shuffled)
+    inner = LinkRows(rows.labels[shuffled], weights, link.forward(rows.predictions[shuffled]), members)
     loss = Matching(prop, link)
     trace = _Trace(rows, prop, goal.control)
     chosen, report, stopped = _choose(inner, rows.predictions[shuffled], loss, goal, trace)

@@ -25,8 +25,9 @@ from multivalid.grid import Grid
 from multivalid.groups.blocks import Holds
 from multivalid.groups.evaluation import Kept
 from multivalid.groups.family import FittedGroups
-from multivalid.groups.membership import Membership
+from multivalid.groups.membership import Membership, flagged
 from multivalid.groups.nodes import render
+from multivalid.groups.recode import with_codes
 from multivalid.practical import accept, newton
 from multivalid.practical import fit as practical
 from multivalid.practical.accept import Candidate, t_statistic
@@ -100,7 +101,7 @@ def fit_found(
     loss = Matching(prop, link)
     columns = columns.with_prediction(rows.predictions)
     weights = rows.weights / rows.weights.mean()
-    every = LinkRows(rows.labels, weights, link.forward(rows.predictions), rows.membership)
+    every = LinkRows(rows.labels, weights, link.forward(rows.predictions), with_codes(rows.membership))
     held, fitting = _split(len(rows), blocks, random_state)
     search = _Search(every, rows.predictions, columns, loss, goal, held, fitting, random_state)
     named, report = search.named()
@@ -222,8 +223,7 @@ class _Search:
 
 def widened(membership: Membership, masks: Sequence[NDArray[np.bool_]]) -> Membership:
     """The groups with further ones after them."""
-    known = [membership.mask(g) for g in range(membership.groups)]
-    return Membership.from_masks([*known, *masks], membership.rows)
+    return Membership.of([*membership.parts, flagged(masks, membership.rows)], membership.rows)
 
 
 def _chosen(plans: list[_Plan], gain: Any) -> tuple[_Plan | None, list[str]]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from multivalid import json_checks as read
 from multivalid.errors import ModelFileError
 from multivalid.evaluators import Evaluator, Members
+from multivalid.practical.blocks import GroupRows
 from multivalid.properties.base import Array
 
 FARTHEST = 1e3  # standard deviations from the mean of the base beyond which its curve goes no further
@@ -93,6 +94,13 @@ class Model:
         """Relative ridge: none on the intercept, hardly any on the slope of the base."""
         return np.concatenate([[0.0, 0.01], np.ones(self.vector.size - 2)])
 
+    @cached_property
+    def few(self) -> NDArray[np.bool_]:
+        """Which coefficients are not shifts of groups."""
+        out = np.ones(self.vector.size, dtype=bool)
+        out[self.cuts[1] : self.cuts[2]] = False
+        return out
+
     def with_bends(self, index: Array, knots: int = 8) -> Model:
         """The same model with room to bend the summed shifts, knots at quantiles of `index`."""
         at = np.unique(np.quantile(index, (np.arange(knots) + 1) / (knots + 1)))
@@ -108,35 +116,44 @@ class Model:
             self, pairs=np.concatenate([self.pairs, pairs], axis=1), products=np.append(self.products, np.zeros(pairs.shape[1]))
         )
 
-    def evaluate(self, base: Array, groups: NDArray[np.uint8], buffer: Single | None = None) -> tuple[Array, Single, Single]:
-        """η, the summed shifts u, and the features (coefficients × rows) of one chunk; `buffer` is reused for the features."""
-        curve, bend, shift, product, total = self.cuts
+    def dense_at(self, line_at: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Where the coefficients of the features that `evaluate` fills stand in `vector`: all but those of coded groups."""
+        _, bend, shift, _, total = self.cuts
+        return np.concatenate([np.arange(bend), bend + line_at, np.arange(shift, total)])
+
+    def evaluate(self, base: Array, groups: GroupRows, buffer: Single | None = None) -> tuple[Array, Single, Single]:
+        """η, the summed shifts u, and the features of one chunk (lines × rows; coded groups have none); `buffer` is reused for them."""
+        at = self.dense_at(groups.line_at)
+        curve, bend, shift, product, total = np.array(self.cuts) - [0, 0, *[self.vector.size - at.size] * 3]
         features = buffer if buffer is not None and buffer.shape == (total, base.size) else np.empty((total, base.size), np.float32)
         standard = np.clip((base - self.center) / self.scale, -FARTHEST, FARTHEST).astype(np.float32)
         features[0], features[1] = 1.0, standard
         _hinges(standard, self.knots, features[2:curve])
-        features[bend:shift] = groups
-        index = self.shifts.astype(np.float32) @ features[bend:shift]
+        features[bend:shift] = groups.lines
+        coded = groups.coded_total(self.shifts)
+        index = np.float32(self.shifts[groups.line_at]) @ features[bend:shift] + np.float32(coded)
         _hinges(index, self.bend_knots, features[curve:bend])
         for row, (i, j) in zip(features[shift:product], self.pairs.T, strict=True):
-            np.multiply(features[bend + i], features[bend + j] if j < self.shifts.size else standard, out=row)
+            np.multiply(groups.holds(i), groups.holds(j) if j < self.shifts.size else standard, out=row)
         if self.twists.size:
             rows = features[product:].reshape(1 + self.bends.size, 1 + self.knots.size, -1)
             np.multiply(index, features[1:curve], out=rows[0])
             np.multiply(features[curve:bend, None], features[1:curve], out=rows[1:])
-        return base + self.vector.astype(np.float32) @ features, index, features
+        return base + coded + self.vector[at].astype(np.float32) @ features, index, features
 
-    def chain(self, index: Single, features: Single) -> Single:
-        """Turn the group rows of the features into ∂η/∂shifts, in place: times the slope of h and t in u."""
+    def chain(self, index: Single, features: Single) -> Single | None:
+        """∂η/∂u, by which the lines of groups are multiplied in place: they become ∂η/∂shifts. None where it is 1."""
         if self.bends.size or self.twists.size:
-            curve, bend, shift = self.cuts[:3]
+            curve, bend = self.cuts[:2]
+            shift = len(features) - self.products.size - self.twists.size
             piece = np.searchsorted(self.bend_knots, index)
             slope = np.concatenate([[1.0], 1 + np.cumsum(self.bends)]).astype(np.float32)[piece]
             if self.twists.size:
                 along = np.cumsum(self.twists.reshape(1 + self.bends.size, -1), axis=0).astype(np.float32)
                 slope += np.einsum("rb,br->r", along[piece], features[1:curve])
             features[bend:shift] *= slope
-        return features
+            return slope
+        return None
 
     def start(self, by: Evaluator, base: Any, members: Members) -> Any:
         """η of rows of any kind: the formula at the top of this file, term by term."""

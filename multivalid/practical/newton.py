@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from multivalid.practical.data import LinkRows, Matching, block
+from multivalid.practical.data import LinkRows, Matching, folds
 from multivalid.practical.model import Model
+from multivalid.practical.products import products
+from multivalid.practical.solve import solve, solve_each
 from multivalid.properties.base import Array
 
 FOLDS = 5
 HESSIAN_ROWS = 40_000  # curvature needs fewer rows than the gradient
+MOST_FOLDED = (
+    1_500  # coefficients up to which each fold has its own curvature; beyond, folds share their average, in a fifth of the memory
+)
 SHARE = 0.1  # of the rows on which V changes within the window, at the end
 RIDGES = 10.0 ** np.arange(0, 4.01, 0.5)
 STEPS = 15
@@ -110,18 +116,24 @@ class _Search:
     def _step(self) -> Array:
         """A damped step, no coefficient moving farther than any link needs: where no label is in the window, curvature says nothing."""
         assert self.hessian is not None
-        step = solve(self.hessian, self.ridge * self.penalty + self.damping * self.damper, -self.slope)
+        step = solve(self.hessian, self.ridge * self.penalty + self.damping * self.damper, -self.slope, self.model.few)
         return step * min(1.0, LONGEST / max(float(np.abs(step).max()), LONGEST))
 
 
 def sweep(model: Model, rows: LinkRows, loss: Matching) -> tuple[Array, Array, Array]:
     """One pass: η, w·V, and the gradient per fold (rows are shuffled, folds are contiguous)."""
-    eta, identification = np.empty(len(rows)), np.empty(len(rows))
-    gradient, buffer = np.zeros((FOLDS, model.vector.size)), None
-    for part in rows.chunks():
-        eta[part], index, buffer = model.evaluate(rows.base[part], block(rows.membership, part), buffer)
-        identification[part] = loss.identify(eta[part], rows, part)
-        gradient[part.start * FOLDS // len(rows)] += model.chain(index, buffer) @ identification[part].astype(np.float32)
+    eta, identification, pulls = np.empty(len(rows)), np.empty(len(rows)), np.empty(len(rows))
+    gradient, at, buffer = np.zeros((FOLDS, model.vector.size)), model.dense_at(rows.blocks.line_at), None
+    first, last = model.cuts[1:3]
+    for fold, span in enumerate(folds(len(rows), FOLDS)):
+        for part in rows.chunks(span):
+            eta[part], index, buffer = model.evaluate(rows.base[part], rows.blocks.part(part), buffer)
+            identification[part] = loss.identify(eta[part], rows, part)
+            pull = model.chain(index, buffer)
+            pulls[part] = identification[part] if pull is None else pull * identification[part]
+            gradient[fold, at] += buffer @ identification[part].astype(np.float32)
+        for block in rows.blocks.codes_of(span):
+            gradient[fold, first:last][block.groups] = block.sums(pulls[span])
     return eta, identification, gradient
 
 
@@ -131,38 +143,32 @@ def hessian(model: Model, rows: LinkRows, loss: Matching) -> tuple[Array, Array]
     It comes from a sample scaled up where rows are many (the folds then share its average). The damping is the diagonal plus the
     mean slope times Σ feature², which stays positive for a feature none of whose rows is in the window.
     """
-    count = min(len(rows), HESSIAN_ROWS)
-    out, mass, buffer = np.zeros((FOLDS, model.vector.size, model.vector.size)), np.zeros(model.vector.size), None
-    for part in rows.chunks(count):
-        eta, index, buffer = model.evaluate(rows.base[part], block(rows.membership, part), buffer)
-        features = model.chain(index, buffer)
-        mass += np.einsum("ij,ij->i", features, features)
-        features *= np.sqrt(np.maximum(loss.slope(eta, rows, part), 0.0)).astype(np.float32)  # V falls by rounding alone
-        out[part.start * FOLDS // count] += features @ features.T  # a matrix times itself: NumPy does half the work
-    if count < len(rows):
-        out = np.repeat(out.mean(axis=0, keepdims=True) * (len(rows) / count), FOLDS, axis=0)
-    return out, np.diag(out.sum(axis=0)) + out[:, 0, 0].sum() / count * mass
+    # V falls by rounding alone.
+    out, mass = folded_products(model, rows, lambda eta, part: np.maximum(loss.slope(eta, rows, part), 0.0))
+    return out, np.einsum("fii->i", out) + out[:, 0, 0].sum() / min(len(rows), HESSIAN_ROWS) * mass
+
+
+def folded_products(model: Model, rows: LinkRows, weigh: Callable[[Array, slice], Array]) -> tuple[Array, Array]:
+    """Σ weight·feature·feature' per fold, from a sample scaled up where rows are many; and Σ feature² of the rows used."""
+    count, size = min(len(rows), HESSIAN_ROWS), model.vector.size
+    if count < len(rows) or size > MOST_FOLDED:
+        whole = products(model, rows, slice(0, count), weigh)
+        return np.broadcast_to(whole.table * (len(rows) / count / FOLDS), (FOLDS, size, size)), whole.mass
+    parts = [products(model, rows, span, weigh) for span in folds(count, FOLDS)]
+    return np.stack([part.table for part in parts]), np.sum([part.mass for part in parts], axis=0)
 
 
 def choose_ridge(model: Model, gradient: Array, parts: Array, noise: float) -> float:
     """The ridge of least cross-validated loss in the quadratic model of M: needs the sums per fold, no pass over rows."""
-    vector, penalty, risk = model.vector, model.penalty, np.zeros(RIDGES.size)
-    all_gradient, all_parts = gradient.sum(axis=0), parts.sum(axis=0)
-    shared = bool((parts == parts[0]).all())  # a Hessian from a sample of the rows: one factorisation serves all folds
-    for i, ridge in enumerate(RIDGES * noise * (1 - 1 / FOLDS)):
-        right = -(all_gradient - gradient + ridge * penalty * vector).T
-        if shared:
-            steps = solve(all_parts - parts[0], ridge * penalty, right).T
-        else:
-            steps = np.stack([solve(all_parts - h, ridge * penalty, r) for h, r in zip(parts, right.T, strict=True)])
-        risk[i] = sum(g @ step + step @ h @ step / 2 for g, h, step in zip(gradient, parts, steps, strict=True))
+    ridges = RIDGES * noise * (1 - 1 / FOLDS)
+    lines = ridges[:, None] * model.penalty  # ridges × coefficients
+    right = -(gradient.sum(axis=0) - gradient + (lines * model.vector)[:, None])  # ridges × folds × coefficients
+    shared = parts.strides[0] == 0  # one Hessian for all folds: one factorisation serves them all
+    risk = np.zeros(ridges.size)
+    for fold, part in enumerate(parts[:1] if shared else parts):
+        chosen = slice(None) if shared else slice(fold, fold + 1)
+        rest = part * (FOLDS - 1) if shared else parts.sum(axis=0) - part
+        steps = solve_each(rest, lines, right[:, chosen], model.few)
+        curved = (steps.reshape(-1, part.shape[0]) @ part).reshape(steps.shape)
+        risk += np.sum((gradient[chosen] + curved / 2) * steps, axis=(1, 2))
     return float(RIDGES[np.argmin(risk)] * noise)
-
-
-def solve(matrix: Array, ridge: Array, right: Array) -> Array:
-    """(matrix + diag(ridge))⁻¹·right, steadied so that groups that repeat each other do no harm."""
-    steadied = matrix + np.diag(ridge + 1e-6 * np.trace(matrix) / matrix.shape[0] + 1e-300)
-    try:
-        return np.asarray(np.linalg.solve(steadied, right))
-    except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.lstsq(steadied, right, rcond=None)[0])

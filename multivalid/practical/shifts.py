@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from multivalid import json_checks as read
 from multivalid.evaluators import Arrays, DenseMembers, Evaluator, Members, pieces
-from multivalid.groups.membership import Membership
+from multivalid.groups.membership import Coded, Membership
+from multivalid.practical.blocks import CodeBlock
 from multivalid.practical.data import LinkRows, Matching, Outcomes
 from multivalid.practical.start import PRIOR_ROWS, chance_limit
 from multivalid.properties.base import Array
@@ -96,30 +97,56 @@ def shift_round(eta: Array, rows: LinkRows, loss: Matching, edges: Array, most: 
     for k, (start, stop) in enumerate(pairwise(starts)):
         room = MOST_PER_LEVEL if most is None else min(MOST_PER_LEVEL, most - len(made))
         if stop > start and room > 0:
-            inside = members.dense(start, stop).astype(np.float32)
+            inside = _Inside(members, int(start), int(stop))
             here = _level_shifts(eta[order[start:stop]], inside, outcomes.pick(slice(start, stop)), loss, limit, floor, room)
             made += [(group, k, amount) for group, amount in here]
     return ShiftRound(edges, made)
 
 
 def _level_shifts(
-    eta: Array, inside: NDArray[np.float32], rows: Outcomes, loss: Matching, limit: float, floor: float, room: int
+    eta: Array, inside: _Inside, rows: Outcomes, loss: Matching, limit: float, floor: float, room: int
 ) -> list[tuple[int, float]]:
     made = []
     for _ in range(room):
-        v = loss.identify(eta, rows).astype(np.float32)
-        total = inside @ v
-        z = np.abs(total) / np.sqrt(inside @ v**2 + floor)
+        v = loss.identify(eta, rows)
+        total = inside.sums(v)
+        z = np.abs(total) / np.sqrt(inside.sums(v**2) + floor)
         group = int(np.argmax(z))
         if z[group] <= limit:
             break
-        cell = np.flatnonzero(inside[group])
+        cell = np.flatnonzero(inside.holds(group))
         amount = _step(eta[cell], rows.pick(cell), float(total[group]), loss)
         if amount == 0.0:
             break
         made.append((group, amount))
-        eta = eta + amount * inside[group]
+        eta = eta + amount * inside.holds(group)
     return made
+
+
+class _Inside:
+    """Groups of the rows of one level, to be summed over again and again."""
+
+    def __init__(self, members: Membership, start: int, stop: int) -> None:
+        self._parts = [
+            CodeBlock(0, part.size, part.codes[start:stop])
+            if isinstance(part, Coded)
+            else part.dense(start, stop).astype(np.float32)
+            for part in members.parts
+        ]
+
+    def sums(self, values: Array) -> Array:
+        """Σ of values over each group."""
+        short = values.astype(np.float32)
+        return np.concatenate([part.sums(values) if isinstance(part, CodeBlock) else part @ short for part in self._parts])
+
+    def holds(self, group: int) -> NDArray[Any]:
+        """Whether each row is in a group."""
+        for part in self._parts:
+            size = part.size if isinstance(part, CodeBlock) else len(part)
+            if group < size:
+                return np.asarray(part.codes == group + 1 if isinstance(part, CodeBlock) else part[group])
+            group -= size
+        raise IndexError(group)
 
 
 def _step(eta: Array, rows: Outcomes, total: float, loss: Matching) -> float:

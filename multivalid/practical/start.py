@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.practical import newton
-from multivalid.practical.data import LinkRows, Matching, block
+from multivalid.practical.blocks import add_products
+from multivalid.practical.data import CHUNK, LinkRows, Matching
 from multivalid.practical.model import Model
 from multivalid.practical.newton import Fitted
+from multivalid.practical.products import products
+from multivalid.practical.solve import solve
 from multivalid.properties.base import Array
 
 SUBSAMPLE = 20_000  # the first steps on large data use this many rows
@@ -55,9 +58,8 @@ def stages(rows: LinkRows, loss: Matching) -> list[Stage]:
 
 def summed_shifts(model: Model, rows: LinkRows) -> Array:
     """Σ shifts of the groups of each row."""
-    return np.concatenate([model.evaluate(rows.base[part], block(rows.membership, part))[1] for part in rows.chunks()]).astype(
-        np.float64
-    )
+    found = [model.evaluate(rows.base[part], rows.blocks.part(part))[1] for part in rows.chunks()]
+    return np.concatenate(found).astype(np.float64)
 
 
 Richer = Callable[[Model, LinkRows], tuple[Model, slice]]
@@ -94,45 +96,54 @@ def statistic(model: Model, added: slice, rows: LinkRows, loss: Matching) -> flo
     rest = curvature[np.ix_(~new, ~new)]
     profile = np.zeros((slope.size, model.vector[added].size))
     profile[new] = np.eye(profile.shape[1])
-    profile[~new] = -newton.solve(rest, np.zeros(len(rest)), curvature[np.ix_(~new, new)])
+    profile[~new] = -solve(rest, np.zeros(len(rest)), curvature[np.ix_(~new, new)], model.few[~new])
     # Weights say how much a row counts, not how often it was seen: its V varies by the square of its weight.
     noise = np.sum(identification**2) / max(curvature[0, 0], 1e-300)
     score, spread = profile.T @ slope, profile.T @ (noise * curvature + scatter(model, rows, identification)) @ profile / 2
     spread += np.diag(1e-3 * np.diag(spread) + 1e-12 * np.trace(spread) + 1e-300)
-    return float(score @ newton.solve(spread, np.zeros(len(score)), score))
+    return float(score @ solve(spread, np.zeros(len(score)), score))
 
 
 def scatter(model: Model, rows: LinkRows, identification: Array) -> Array:
     """Σ (feature·V)(feature·V)', from a sample scaled up where rows are many."""
-    count, buffer = min(len(rows), newton.HESSIAN_ROWS), None
-    total = np.zeros((model.vector.size, model.vector.size))
-    for part in rows.chunks(count):
-        _, index, buffer = model.evaluate(rows.base[part], block(rows.membership, part), buffer)
-        features = model.chain(index, buffer)
-        features *= identification[part].astype(np.float32)
-        total += features @ features.T
-    return total * (len(rows) / count)
+    count = min(len(rows), newton.HESSIAN_ROWS)
+    return products(model, rows, slice(0, count), lambda _, part: identification[part] ** 2).table * (len(rows) / count)
 
 
 def screen(model: Model, rows: LinkRows, identification: Array) -> NDArray[np.intp]:
     """Pairs of features whose product correlates with what is left of V beyond chance, the most significant first."""
     features = model.shifts.size + 1
-    sums, squares, used = np.zeros((features, features)), np.zeros((features, features)), 1
-    for part in rows.chunks():
-        base = ((rows.base[part] - model.center) / model.scale)[None]
-        q = np.concatenate([block(rows.membership, part), base]).astype(np.float32)
-        v = identification[part].astype(np.float32)
-        sums += (q * v) @ q.T
-        if part.start < SCREEN_VARIANCE_ROWS:  # the variance needs fewer rows
-            q *= q * v
-            squares += q @ q.T
-            used = part.stop
+    used = min(len(rows), -(-SCREEN_VARIANCE_ROWS // CHUNK) * CHUNK)  # the variance needs fewer rows
+    sums = _sums_of_products(model, rows, identification, slice(0, len(rows)), power=1)
+    squares = _sums_of_products(model, rows, identification**2, slice(0, used), power=2)
     i, j = np.triu_indices(features, 1)
     prior = PRIOR_ROWS * float(np.mean(identification**2)) + 1e-300
     z = np.abs(sums[i, j]) / np.sqrt(squares[i, j] * (len(rows) / used) + prior)
-    order = np.argsort(-z)[:MOST_PRODUCTS]
+    best = np.argpartition(-z, MOST_PRODUCTS)[:MOST_PRODUCTS] if z.size > MOST_PRODUCTS else np.arange(z.size)
+    order = best[np.argsort(-z[best], kind="stable")]
     order = order[z[order] > chance_limit(z.size)]
     return np.stack([i[order], j[order]]).astype(np.intp)
+
+
+def _sums_of_products(model: Model, rows: LinkRows, values: Array, span: slice, power: int) -> Array:
+    """Σ values·(feature·feature')^power: groups first, then the base."""
+    groups, blocks = model.shifts.size, rows.blocks
+    at = np.append(blocks.line_at, groups)
+    dense, out = np.zeros((at.size, at.size)), np.zeros((groups + 1, groups + 1))
+    for part in rows.chunks(span):
+        here = blocks.part(part)
+        base = ((rows.base[part] - model.center) / model.scale)[None] ** power
+        q = np.concatenate([here.lines, base]).astype(np.float32)
+        weighted = q * values[part].astype(np.float32)
+        dense += weighted @ q.T
+        for block in here.coded:
+            out[at, block.groups] += block.sums_of_lines(weighted)
+    out[np.ix_(at, at)] = dense
+    out[:groups, groups] = out[groups, :groups]
+    for block in blocks.coded:
+        out[block.groups, at] = out[at, block.groups].T
+    add_products(out, blocks.codes_of(span), values[span])
+    return out
 
 
 def chance_limit(tests: int, level: float = 0.05) -> float:

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.groups.membership import Membership
-from multivalid.practical.data import LinkRows, block
+from multivalid.practical.data import LinkRows, folds
 from multivalid.practical.model import Model
-from multivalid.practical.newton import FOLDS, HESSIAN_ROWS, LONGEST, choose_ridge, solve
+from multivalid.practical.newton import FOLDS, LONGEST, choose_ridge, folded_products
+from multivalid.practical.solve import solve
 from multivalid.properties.base import Array
 
 STEPS = 30
@@ -65,7 +66,7 @@ class Softmax:
         for k, model in enumerate(self.models):
             one = rows.of_class(k)
             for part in one.chunks():
-                out[part, k] = model.evaluate(one.base[part], block(one.membership, part))[0]
+                out[part, k] = model.evaluate(one.base[part], one.blocks.part(part))[0]
         return out
 
 
@@ -111,7 +112,7 @@ def _direction(made: Softmax, rows: ClassRows, eta: Array, tune: bool) -> tuple[
         noise = max(float(np.sum(residual**2 / rows.weights)) / max(float(curvature[0, 0]), 1e-300), 1e-100)
         ridge = choose_ridge(model, gradient, parts, noise) if tune else made.ridges[k]
         slope = gradient.sum(axis=0) + ridge * model.penalty * model.vector
-        step = solve(curvature, ridge * model.penalty, -slope)
+        step = solve(curvature, ridge * model.penalty, -slope, model.few)
         steps.append(step * min(1.0, LONGEST / max(float(np.abs(step).max()), LONGEST)))
         ridges.append(ridge)
         gain += float(-slope @ step / 2 / noise)
@@ -120,17 +121,15 @@ def _direction(made: Softmax, rows: ClassRows, eta: Array, tune: bool) -> tuple[
 
 def _sums(model: Model, rows: LinkRows, residual: Array, curvature: Array) -> tuple[Array, Array]:
     """Σ residual·feature and Σ curvature·feature·feature' per fold; the latter from a sample scaled up where rows are many."""
-    size, count, buffer = model.vector.size, min(len(rows), HESSIAN_ROWS), None
-    gradient, parts = np.zeros((FOLDS, size)), np.zeros((FOLDS, size, size))
-    for part in rows.chunks():
-        _, _, buffer = model.evaluate(rows.base[part], block(rows.membership, part), buffer)
-        gradient[part.start * FOLDS // len(rows)] += buffer @ residual[part].astype(np.float32)
-        if part.stop <= count or part.start == 0:
-            buffer *= np.sqrt(curvature[part]).astype(np.float32)
-            parts[part.start * FOLDS // count] += buffer @ buffer.T
-    if count < len(rows):
-        parts = np.repeat(parts.mean(axis=0, keepdims=True) * (len(rows) / count), FOLDS, axis=0)
-    return gradient, parts
+    gradient, at, buffer = np.zeros((FOLDS, model.vector.size)), model.dense_at(rows.blocks.line_at), None
+    first, last = model.cuts[1:3]
+    for fold, span in enumerate(folds(len(rows), FOLDS)):
+        for part in rows.chunks(span):
+            _, _, buffer = model.evaluate(rows.base[part], rows.blocks.part(part), buffer)
+            gradient[fold, at] += buffer @ residual[part].astype(np.float32)
+        for block in rows.blocks.codes_of(span):
+            gradient[fold, first:last][block.groups] = block.sums(residual[span])
+    return gradient, folded_products(model, rows, lambda _, part: curvature[part])[0]
 
 
 def _advanced(made: Softmax, rows: ClassRows, eta: Array, steps: list[Array]) -> tuple[Softmax, Array] | None:

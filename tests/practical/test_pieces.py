@@ -17,10 +17,12 @@ from multivalid.evaluators import Arrays, DenseMembers
 from multivalid.groups.membership import Membership
 from multivalid.practical import accept, newton, start
 from multivalid.practical.accept import choose, t_statistic
+from multivalid.practical.blocks import Blocks
 from multivalid.practical.data import LinkRows, Matching
 from multivalid.practical.link import Link, LogOdds, choose_link
 from multivalid.practical.model import Model
 from multivalid.practical.shifts import ShiftRound
+from multivalid.practical.solve import solve
 
 from .data import binary
 
@@ -47,15 +49,14 @@ def test_the_model_is_the_formula() -> None:
     found = model.start(Arrays(), base, DenseMembers(members, 0, base.size))
     np.testing.assert_allclose(found, naive.eta(model, base, d["groups"]), rtol=1e-12, atol=1e-12)
     # What the fit works with is the same, in single precision.
-    np.testing.assert_allclose(model.evaluate(base, members.dense(0, base.size)[1:])[0], found, atol=2e-5)
+    np.testing.assert_allclose(model.evaluate(base, Blocks.of(members).part(slice(0, base.size)))[0], found, atol=2e-5)
 
 
 def test_the_features_are_derivatives() -> None:
     d = binary(200)
     model, base = rich_model(d), LOGIT.forward(d["base"])
-    groups = d["groups"].T.astype(np.uint8)
-    _, index, features = model.evaluate(base, groups)
-    found = model.chain(index, features.copy())
+    _, index, found = model.evaluate(base, Blocks.of(Membership.from_dense(d["groups"])).part(slice(0, 200)))
+    model.chain(index, found)
     for k in range(model.vector.size):
         step = np.zeros(model.vector.size)
         step[k] = 1e-6
@@ -110,7 +111,7 @@ def _fixed(model: Model, rows: LinkRows, loss: Matching, ridge: float) -> Model:
         _, _, gradient = newton.sweep(model, rows, loss)
         hessian = newton.hessian(model, rows, loss)[0].sum(axis=0)
         slope = gradient.sum(axis=0) + ridge * model.penalty * model.vector
-        model = model.moved(newton.solve(hessian, ridge * model.penalty, -slope))
+        model = model.moved(solve(hessian, ridge * model.penalty, -slope))
     return model
 
 
