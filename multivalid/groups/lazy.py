@@ -23,7 +23,7 @@ from multivalid.groups.kinds import NUMBER, kind_of_dtype, unknown_column
 from multivalid.groups.nodes import render
 from multivalid.groups.predicate import parse
 from multivalid.groups.remote import Frame, draw, fetch, schema_of
-from multivalid.groups.selection import EVERYONE, _blocks, _kept
+from multivalid.groups.selection import EVERYONE, TooFew, _blocks, _kept
 
 SAMPLE = 500_000  # with at most this many rows bin edges are exact; beyond it only where a sample shows few values
 FEW_VALUES = 20_000
@@ -149,7 +149,7 @@ def _reasons(found: Survey, names: Sequence[str], min_size: int) -> Iterator[str
         if size == 0:
             yield "has no rows"
         elif size < min_size:
-            yield f"has {size:,} row{'s' if size > 1 else ''}, below min_size={min_size}"
+            yield TooFew(size, min_size)
         elif twin != g:
             yield f"has the same rows as {names[twin]!r}"
         else:

@@ -17,6 +17,18 @@ from multivalid.groups.membership import Membership, everyone
 from multivalid.groups.nodes import render
 
 EVERYONE = "everyone"
+NAMED = 3  # groups named in a note about many
+
+
+class TooFew(str):
+    """The reason that many groups can have in common, so that they share a note."""
+
+    limit: int
+
+    def __new__(cls, size: int, limit: int) -> TooFew:
+        made = super().__new__(cls, f"has {size:,} row{'s' if size > 1 else ''}, below min_size={limit}")
+        made.limit = limit
+        return made
 
 
 @dataclass(frozen=True)
@@ -87,7 +99,7 @@ def _reasons(members: Membership, names: Sequence[str], min_size: int) -> Iterat
         if size == 0:
             yield "has no rows"
         elif size < min_size:
-            yield f"has {size:,} row{'s' if size > 1 else ''}, below min_size={min_size}"
+            yield TooFew(size, min_size)
         elif twins[group] != group:
             yield f"has the same rows as {(EVERYONE, *names)[twins[group]]!r}"
         else:
@@ -108,6 +120,7 @@ def _kept(
     chosen: dict[str, None] = {EVERYONE: None}
     remaining = iter(names)
     kept = []
+    small: list[tuple[str, TooFew]] = []
     for one in fitted:
         codes = []
         for code in one.codes:
@@ -115,10 +128,21 @@ def _kept(
             if reason is None:
                 codes.append(code)
                 chosen[_unused(name, chosen)] = None
+            elif isinstance(reason, TooFew):
+                small.append((name, reason))
             else:
                 notes.append(f"group {name!r} {reason}: left out")
         kept.append(Kept(one.block, tuple(codes)))
+    notes += _small_note(small)
     return tuple(chosen), tuple(kept)
+
+
+def _small_note(small: Sequence[tuple[str, TooFew]]) -> list[str]:
+    """One line, however many groups are too small."""
+    if len(small) < 2:
+        return [f"group {name!r} {reason}: left out" for name, reason in small]
+    named = ", ".join(repr(name) for name, _ in small[:NAMED]) + (", …" if len(small) > NAMED else "")
+    return [f"{len(small):,} groups have fewer rows than min_size={small[0][1].limit}: left out ({named})"]
 
 
 def _unused(name: str, taken: dict[str, None]) -> str:
