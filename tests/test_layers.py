@@ -37,8 +37,10 @@ def test_other_libraries_are_used_in_few_places():
         "narwhals": ("atoms/", "discover/", "fit_found.py", "groups/", "practical/", "sources/",
                      "scope/certificate.py", "online/members.py", "properties/expressions.py"),
         "sklearn": ("estimators/", "demo/"),
-        "pandas": ("groups/remote.py", "groups/kinds.py", "groups/frames.py", "demo/"), "polars": ("groups/remote.py", "sources/grouping.py"),
-        "pyarrow": ("atoms/partitions.py", "sources/", "groups/remote.py", "groups/frames.py", "cli/"), "duckdb": ("atoms/", "sources/", "report/", "cli/"),
+        "pandas": ("groups/remote.py", "groups/kinds.py", "groups/frames.py", "demo/"),
+        "polars": ("groups/remote.py", "sources/grouping.py"),
+        "pyarrow": ("atoms/partitions.py", "sources/", "groups/remote.py", "groups/frames.py", "cli/"),
+        "duckdb": ("atoms/", "sources/", "report/", "cli/"),
         "matplotlib": ("report/", "cli/", "demo/", "scope/picture.py"), "jinja2": ("report/", "cli/"),
         "typer": ("cli/",), "rich": ("cli/",),
     }  # fmt: skip
