@@ -13,6 +13,7 @@ from multivalid.atoms.probe import largest_identification
 from multivalid.atoms.response import Piecewise, response
 from multivalid.atoms.select import Rows
 from multivalid.atoms.table import totals
+from multivalid.audit.audit import LEVELS
 from multivalid.audit.lazy import audit_lazy
 from multivalid.batch import theorem
 from multivalid.batch.algorithm import Patch, Trace, run
@@ -73,7 +74,8 @@ def fit_lazy(
     certificate = theorem.certify(plan, trace, table, optimal=optimal, bound=bound, rows=rows.totals.effective, **told._asdict())
     if held is not None:
         after = held.predicting(LevelPredictor(plan.grid, trace.patches).on_frame(held.frame, held.groups))
-        certificate = judge(certificate, rows, after, prop, plan.grid)
+        # Predictions are levels of the grid: where these are few, they are what would be chosen, after several passes over the rows.
+        certificate = judge(certificate, after, prop, plan.grid if len(plan.grid) <= LEVELS.few else None)
     return theorem.Fit(plan.grid, None, trace.patches, certificate)
 
 
@@ -127,9 +129,9 @@ def _in_rounds(
     return trace, cells, best, plan, theorem.Start.of_cells(first, answer, plan.grid)
 
 
-def judge(certificate: Certificate, rows: LazyRows, held: LazyRows, prop: Property, grid: Grid) -> Certificate:
-    """The certificate with the error on held-out rows that carry their final predictions."""
-    return theorem.judged_by(certificate, audit_lazy(held, prop, values=False))
+def judge(certificate: Certificate, held: LazyRows, prop: Property, grid: Grid | None = None) -> Certificate:
+    """The certificate with the error on held-out rows that carry their final predictions; `grid` has the levels where they are known."""
+    return theorem.judged_by(certificate, audit_lazy(held, prop, grid, values=False))
 
 
 def _ends(*parts: LazyRows) -> Rows:

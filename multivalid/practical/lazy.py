@@ -55,7 +55,7 @@ def fit_lazy(
         certificate = replace(certificate, note=f"{note}.\n{certificate.note}".rstrip())
     if held is not None:
         after = held.predicting(predicting_link(held.frame, held.groups, done.predictor))
-        certificate = judge(certificate, rows, after, prop, done.predictor.grid)
+        certificate = judge(certificate, after, prop)
     return replace(done, certificate=certificate)
 
 
