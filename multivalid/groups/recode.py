@@ -8,7 +8,7 @@ import numpy as np
 
 from multivalid.groups.membership import Coded, Flagged, Membership, Part
 
-FEWEST = 6  # groups that share a code: below, lines of bits are as quick
+FEWEST = 40  # groups that share a code: below, products of lines of bits are quicker than counts
 PEEK = 1 << 8  # words that most pairs of groups overlap in already
 
 
@@ -17,10 +17,10 @@ def with_codes(membership: Membership) -> Membership:
 
     Examples
     --------
-    >>> values = np.arange(14) % 7
-    >>> given = Membership.from_dense(values[:, None] == np.arange(7))
+    >>> values = np.arange(90) % 45
+    >>> given = Membership.from_dense(values[:, None] == np.arange(45))
     >>> [(type(part).__name__, part.size) for part in with_codes(given).parts]
-    [('Flagged', 1), ('Coded', 7)]
+    [('Flagged', 1), ('Coded', 45)]
     """
     parts: list[Part] = []
     for part in membership.parts:

@@ -63,13 +63,13 @@ class GroupRows:
         for block in self.coded:
             if block.first <= group < block.first + block.size:
                 return np.asarray(block.codes == group - block.first + 1)
-        return np.asarray(self.lines[np.searchsorted(self.line_at, group)])
+        return np.asarray(self.lines[np.searchsorted(self.line_at, group) if self.coded else group])
 
-    def coded_total(self, shifts: Array) -> Array | float:
+    def coded_total(self, shifts: Array) -> Array:
         """Σ of the shifts of the coded groups of each row."""
-        total: Array | float = 0.0
+        total = np.zeros(self.lines.shape[1])
         for block in self.coded:
-            total = total + np.append(0.0, shifts[block.groups])[block.codes]
+            total += np.append(0.0, shifts[block.groups])[block.codes]
         return total
 
 

@@ -72,6 +72,10 @@ class Model:
         return np.concatenate([self.curve, self.bends, self.shifts, self.products, self.twists])
 
     @cached_property
+    def _single(self) -> Single:
+        return self.vector.astype(np.float32)
+
+    @cached_property
     def cuts(self) -> list[int]:
         """Where curve, bends, shifts, products and twists end in `vector`."""
         parts = (self.curve, self.bends, self.shifts, self.products, self.twists)
@@ -116,22 +120,29 @@ class Model:
             self, pairs=np.concatenate([self.pairs, pairs], axis=1), products=np.append(self.products, np.zeros(pairs.shape[1]))
         )
 
-    def dense_at(self, line_at: NDArray[np.intp]) -> NDArray[np.intp]:
+    def dense_at(self, line_at: NDArray[np.intp]) -> NDArray[np.intp] | slice:
         """Where the coefficients of the features that `evaluate` fills stand in `vector`: all but those of coded groups."""
         _, bend, shift, _, total = self.cuts
+        if line_at.size == self.shifts.size:
+            return slice(0, total)
         return np.concatenate([np.arange(bend), bend + line_at, np.arange(shift, total)])
 
     def evaluate(self, base: Array, groups: GroupRows, buffer: Single | None = None) -> tuple[Array, Single, Single]:
         """η, the summed shifts u, and the features of one chunk (lines × rows; coded groups have none); `buffer` is reused for them."""
         at = self.dense_at(groups.line_at)
-        curve, bend, shift, product, total = np.array(self.cuts) - [0, 0, *[self.vector.size - at.size] * 3]
+        amounts, (curve, bend) = self._single[at], self.cuts[:2]
+        shift = bend + groups.line_at.size
+        product, total = shift + self.products.size, amounts.size
         features = buffer if buffer is not None and buffer.shape == (total, base.size) else np.empty((total, base.size), np.float32)
         standard = np.clip((base - self.center) / self.scale, -FARTHEST, FARTHEST).astype(np.float32)
         features[0], features[1] = 1.0, standard
         _hinges(standard, self.knots, features[2:curve])
         features[bend:shift] = groups.lines
-        coded = groups.coded_total(self.shifts)
-        index = np.float32(self.shifts[groups.line_at]) @ features[bend:shift] + np.float32(coded)
+        index = amounts[bend:shift] @ features[bend:shift]
+        if groups.coded:
+            coded = groups.coded_total(self.shifts)
+            base = base + coded
+            index += coded.astype(np.float32)
         _hinges(index, self.bend_knots, features[curve:bend])
         for row, (i, j) in zip(features[shift:product], self.pairs.T, strict=True):
             np.multiply(groups.holds(i), groups.holds(j) if j < self.shifts.size else standard, out=row)
@@ -139,7 +150,7 @@ class Model:
             rows = features[product:].reshape(1 + self.bends.size, 1 + self.knots.size, -1)
             np.multiply(index, features[1:curve], out=rows[0])
             np.multiply(features[curve:bend, None], features[1:curve], out=rows[1:])
-        return base + coded + self.vector[at].astype(np.float32) @ features, index, features
+        return base + amounts @ features, index, features
 
     def chain(self, index: Single, features: Single) -> Single | None:
         """∂η/∂u, by which the lines of groups are multiplied in place: they become ∂η/∂shifts. None where it is 1."""

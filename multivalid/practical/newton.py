@@ -130,7 +130,8 @@ def sweep(model: Model, rows: LinkRows, loss: Matching) -> tuple[Array, Array, A
             eta[part], index, buffer = model.evaluate(rows.base[part], rows.blocks.part(part), buffer)
             identification[part] = loss.identify(eta[part], rows, part)
             pull = model.chain(index, buffer)
-            pulls[part] = identification[part] if pull is None else pull * identification[part]
+            if rows.blocks.coded:
+                pulls[part] = identification[part] if pull is None else pull * identification[part]
             gradient[fold, at] += buffer @ identification[part].astype(np.float32)
         for block in rows.blocks.codes_of(span):
             gradient[fold, first:last][block.groups] = block.sums(pulls[span])

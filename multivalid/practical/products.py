@@ -24,7 +24,8 @@ def products(model: Model, rows: LinkRows, span: slice, weigh: Callable[[Array, 
     """Over the rows of `span`; `weigh` gives nonnegative weights from η and the rows of a chunk."""
     size, blocks, (first, last) = model.vector.size, rows.blocks, model.cuts[1:3]
     at, codes, buffer = model.dense_at(blocks.line_at), blocks.codes_of(span), None
-    dense, mass, crossed = np.zeros((at.size, at.size)), np.zeros(size), np.zeros((at.size, last - first))
+    lines, mass = size - sum(block.size for block in codes), np.zeros(size)
+    dense, crossed = np.zeros((lines, lines)), np.zeros((lines, last - first))
     pulls, weights = np.ones(span.stop - span.start), np.empty(span.stop - span.start)
     for part in rows.chunks(span):
         here, inside = blocks.part(part), slice(part.start - span.start, part.stop - span.start)
@@ -39,7 +40,9 @@ def products(model: Model, rows: LinkRows, span: slice, weigh: Callable[[Array, 
         dense += buffer @ buffer.T  # a matrix times itself: NumPy does half the work
         for block in here.coded:
             crossed[:, block.groups] += block.sums_of_lines(buffer * (root * pulls[inside]).astype(np.float32))
-    out = np.zeros((size, size))
+    if not codes:
+        return Products(dense, mass)
+    at, out = np.arange(size)[at], np.zeros((size, size))
     out[np.ix_(at, at)] = dense
     squares = pulls**2
     for block in codes:

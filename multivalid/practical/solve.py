@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from multivalid.properties.base import Array
 
-MOST_DIRECT = 150  # coefficients
+MOST_DIRECT = 250  # coefficients
 STEADY = 1e-6  # of the mean diagonal, so that groups that repeat each other do no harm
 NEAR = 1e-10  # of the right side: what conjugate gradients may leave
 NEAR_ENOUGH = 1e-5  # the same where several ridges are only compared
-MOST_STEPS = 300
+MOST_STEPS = 100  # overlapping groups may need more; they are solved directly
 
 
 def solve(matrix: Array, ridge: Array, right: Array, few: NDArray[np.bool_] | None = None) -> Array:
@@ -22,14 +22,16 @@ def solve(matrix: Array, ridge: Array, right: Array, few: NDArray[np.bool_] | No
     if matrix.shape[0] <= MOST_DIRECT or few is None:
         return _direct(matrix, ridge, right)
     columns = right[:, None] if right.ndim == 1 else right
-    return np.asarray(_conjugate(matrix, ridge[None], columns.T[None], few, NEAR)[0].T.reshape(right.shape))
+    found = _conjugate(matrix, ridge[None], columns.T[None], few, NEAR)
+    return _direct(matrix, ridge, right) if found is None else np.asarray(found[0].T.reshape(right.shape))
 
 
 def solve_each(matrix: Array, ridges: Array, right: Array, few: NDArray[np.bool_]) -> Array:
     """The same for several ridges (ridges × coefficients) and right sides of each (ridges × sides × coefficients), to compare them."""
-    if matrix.shape[0] <= MOST_DIRECT:
-        return np.stack([_direct(matrix, ridge, sides.T).T for ridge, sides in zip(ridges, right, strict=True)])
-    return _conjugate(matrix, ridges, right, few, NEAR_ENOUGH)
+    found = _conjugate(matrix, ridges, right, few, NEAR_ENOUGH) if matrix.shape[0] > MOST_DIRECT else None
+    if found is not None:
+        return found
+    return np.stack([_direct(matrix, ridge, sides.T).T for ridge, sides in zip(ridges, right, strict=True)])
 
 
 def _steadied(matrix: Array, ridge: Array) -> Array:
@@ -44,8 +46,8 @@ def _direct(matrix: Array, ridge: Array, right: Array) -> Array:
         return np.asarray(np.linalg.lstsq(steadied, right, rcond=None)[0])
 
 
-def _conjugate(matrix: Array, ridges: Array, right: Array, few: NDArray[np.bool_], near: float) -> Array:
-    """Conjugate gradients for all right sides at once: one matrix product a step.
+def _conjugate(matrix: Array, ridges: Array, right: Array, few: NDArray[np.bool_], near: float) -> Array | None:
+    """Conjugate gradients for all right sides at once, one matrix product a step; None where they take too many.
 
     The preconditioner is the diagonal, with the block of the few coefficients whole: groups that exclude each other have a diagonal
     block, and hinges of one value lean on each other.
@@ -64,7 +66,7 @@ def _conjugate(matrix: Array, ridges: Array, right: Array, few: NDArray[np.bool_
     length = first = np.sum(rest * toward, axis=-1, keepdims=True)
     for _ in range(MOST_STEPS):
         if (length <= near**2 * first).all():
-            break
+            return found
         pushed = (toward.reshape(-1, toward.shape[-1]) @ matrix).reshape(toward.shape) + added[:, None] * toward
         amount = _ratio(length, np.sum(toward * pushed, axis=-1, keepdims=True))
         found += amount * toward
@@ -72,7 +74,7 @@ def _conjugate(matrix: Array, ridges: Array, right: Array, few: NDArray[np.bool_
         new = eased(rest)
         before, length = length, np.sum(rest * new, axis=-1, keepdims=True)
         toward = new + _ratio(length, before) * toward
-    return found
+    return None
 
 
 def _ratio(above: Array, below: Array) -> Array:

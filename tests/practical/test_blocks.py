@@ -10,9 +10,11 @@ import pytest
 
 import multivalid as mv
 from multivalid.evaluators import Arrays, DenseMembers, OneRow, RowMembers
+from multivalid.groups import recode
 from multivalid.groups.membership import Coded, Flagged, Membership, everyone, flagged
 from multivalid.groups.recode import with_codes
-from multivalid.practical import newton, start
+from multivalid.practical import blocks, newton, start
+from multivalid.practical import solve as solving
 from multivalid.practical.data import CHUNK, LinkRows, Matching, folds
 from multivalid.practical.link import LogOdds
 from multivalid.practical.model import Model
@@ -21,6 +23,13 @@ from multivalid.practical.solve import MOST_DIRECT, solve, solve_each
 
 ROWS = 3000
 SIZES = (9, 2, 7)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Codes already for few groups."""
+    for module in (blocks, recode):
+        monkeypatch.setattr(module, "FEWEST", 6)
 
 
 def codes(seed: int, rows: int = ROWS) -> list[np.ndarray]:
@@ -134,7 +143,7 @@ def test_folds_are_whole_chunks_and_leave_nothing_out() -> None:
         assert all(one.start % CHUNK == 0 or one.start == count for one in found)
 
 
-def test_conjugate_gradients_solve_what_is_solved_directly() -> None:
+def test_conjugate_gradients_solve_what_is_solved_directly(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(8)
     size = MOST_DIRECT + 60
     features = rng.normal(size=(2 * size, size)) * rng.gamma(1.0, 1.0, size)
@@ -143,6 +152,9 @@ def test_conjugate_gradients_solve_what_is_solved_directly() -> None:
     matrix, few = features.T @ features, np.arange(size) < 8
     ridges, right = rng.gamma(2.0, 50.0, (3, size)), rng.normal(size=(3, 4, size))
     plain = np.stack([solve(matrix, ridge, sides.T).T for ridge, sides in zip(ridges, right, strict=True)])
+    slow = [solve(np.vander(np.linspace(0, 1, size)) @ np.vander(np.linspace(0, 1, size)).T, 0 * ridges[0], right[0, 0], few)]
+    assert np.isfinite(slow).all()  # what takes too many steps is solved directly
+    monkeypatch.setattr(solving, "_direct", None)
     near = np.stack([solve(matrix, ridge, sides.T, few).T for ridge, sides in zip(ridges, right, strict=True)])
     np.testing.assert_allclose(near, plain, atol=1e-8 * np.abs(plain).max())
     np.testing.assert_allclose(solve_each(matrix, ridges, right, few), plain, atol=1e-3 * np.abs(plain).max())
