@@ -13,7 +13,6 @@ import multivalid as mv
 BY_NAME = {
     "mean": "mean", "median": "median", "quantile": "quantile:0.9", "expectile": "expectile:0.8", "huber": "huber:0.2",
     "lp_quantile": "lp_quantile:3:0.7", "entropic": "entropic:1.5", "moment": "moment:2", "event": "event:0.2:0.6", "ratio": "ratio:2:1",
-    "geometric_mean": "geometric_mean",
 }  # fmt: skip
 OTHERS = {
     "lp_quantile:1.5": mv.parse("lp_quantile:1.5:0.3"),
