@@ -38,7 +38,8 @@ def with_collateral(made: Made, data: Any, used: tuple[Any, ...], held: NDArray[
 
 def _line(made: Calibration[Any, Any], rows: MemorySource, data: Any, used: tuple[Any, ...], held: NDArray[np.intp]) -> str:
     frame = open_frame(data)[held]
-    names = [name for name in frame.columns if name not in used and kind_of_dtype(frame.schema[name]) is not None]
+    usable = (name for name in frame.columns if kind_of_dtype(frame.schema[name]) is not None)
+    names = [name for name in usable if name not in used and not name.startswith("__")]  # such names no predicate may have
     if held.size < LEAST_ROWS or not names:
         return f"{held.size:,} rows held out with {len(names)} further columns: too few to look for groups that got worse."
     before, labels, weights = rows.predictions, rows.labels, rows.weights

@@ -29,6 +29,7 @@ from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
 from multivalid.properties import Property
 from multivalid.properties.base import Array
+from multivalid.sources.engine import EngineValues
 
 Settled = Callable[[Array], Plan]
 
@@ -74,8 +75,9 @@ def fit_lazy(
     certificate = theorem.certify(plan, trace, table, optimal=optimal, bound=bound, rows=rows.totals.effective, **told._asdict())
     if held is not None:
         after = held.predicting(LevelPredictor(plan.grid, trace.patches).on_frame(held.frame, held.groups))
-        # Predictions are levels of the grid: where these are few, they are what would be chosen, after several passes over the rows.
-        certificate = judge(certificate, after, prop, plan.grid if len(plan.grid) <= LEVELS.few else None)
+        # Predictions are levels of the grid: where these are few, those that occur are what would be chosen, after more passes.
+        occurring = EngineValues(after).distinct(LEVELS.few) if len(plan.grid) <= LEVELS.few else None
+        certificate = judge(certificate, after, prop, None if occurring is None else Grid(occurring))
     return theorem.Fit(plan.grid, None, trace.patches, certificate)
 
 

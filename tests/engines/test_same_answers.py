@@ -29,6 +29,11 @@ CLOSE = ["huber:5", "moment:2", "ratio:2:1", "entropic:0.03", "lp_quantile:3:0.7
 KEY = ["site", "age", "y", "p", "w", "held"]
 
 
+def without_collateral(note: str) -> str:
+    """The note without its line on groups that got worse, which are looked for in memory only."""
+    return "\n".join(line for line in note.splitlines() if "had not been named" not in line and "Not named, and" not in line)
+
+
 def same_tables(first: dict[str, Any], second: dict[str, Any]) -> None:
     assert list(first) == list(second)
     for name in first:
@@ -71,6 +76,7 @@ def test_patches_and_predictions(engine: Enter, name: str, alpha: float, weight:
     assert found.grid == expected.grid
     assert found.groups == expected.groups
     first, second = expected.certificate.to_json(), found.certificate.to_json()
+    first["note"], second["note"] = (without_collateral(one["note"]) for one in (first, second))
     np.testing.assert_allclose(second.pop("potential"), first.pop("potential"), rtol=1e-9)
     np.testing.assert_allclose(np.array(second.pop("blocked")), np.array(first.pop("blocked")), rtol=1e-9)
     for field, value in first.items():
@@ -158,8 +164,8 @@ def test_pairs(lazy_engine: Enter, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.patches
     after = [made.audit("y", two, data=given, sample_weight="w") for made, given in ((expected, frame), (found, data))]
     same_tables(after[0].table, after[1].table)
-    with pytest.raises(InputError, match="collect a lazy frame first"):
-        found.predict(two, data=data)
+    predicted = collected(found.predict(two, data=data))[["calibrated_first", "calibrated_second"]].to_numpy()
+    np.testing.assert_allclose(np.sort(predicted, axis=0), np.sort(expected.predict(two, data=frame), axis=0), rtol=1e-12)
     monkeypatch.setattr(remote, "MOST_VALUES", 20_000)
     with pytest.raises(
         InputError,
