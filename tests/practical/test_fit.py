@@ -19,11 +19,11 @@ from .data import binary, masks
 N = 3000
 
 
-def skewed(seed: int = 0) -> dict[str, Any]:
+def skewed(seed: int = 0, rows: int = N) -> dict[str, Any]:
     """Positive labels with a heavy tail, larger for a group."""
-    d = binary(N, seed)
+    d = binary(rows, seed)
     rng = np.random.default_rng(seed + 100)
-    d["y"] = rng.gamma(2.0, 3.0, N) * np.where(d["groups"][:, 3], 2, 1)
+    d["y"] = rng.gamma(2.0, 3.0, rows) * np.where(d["groups"][:, 3], 2, 1)
     return d
 
 
@@ -38,13 +38,15 @@ PROPERTIES = [
 
 @pytest.mark.parametrize(("prop", "base"), PROPERTIES, ids=[repr(p) for p, _ in PROPERTIES])
 def test_every_property_in_raw_units(prop: mv.Property, base: float) -> None:
-    d = skewed()
-    fitted = mv.multicalibrate(d["y"], np.full(N, base), groups=masks(d["groups"]), property=prop)
-    final = fitted.predict(np.full(N, base), groups=masks(d["groups"]))
+    # A few of the largest labels decide these two: held-out rows must hold enough of them before anything is changed.
+    rows = 5 * N if isinstance(prop, (mv.Entropic, mv.Ratio)) else N
+    d = skewed(rows=rows)
+    fitted = mv.multicalibrate(d["y"], np.full(rows, base), groups=masks(d["groups"]), property=prop)
+    final = fitted.predict(np.full(rows, base), groups=masks(d["groups"]))
     assert np.isfinite(final).all()
     in_group, outside = final[d["groups"][:, 3]], final[~d["groups"][:, 3]]
     assert fitted.certificate.status == "converged"
-    assert np.mean(prop.score(final, d["y"])) < np.mean(prop.score(np.full(N, base), d["y"]))
+    assert np.mean(prop.score(final, d["y"])) < np.mean(prop.score(np.full(rows, base), d["y"]))
     truth = [prop.solve(d["y"][part]) for part in (d["groups"][:, 3], ~d["groups"][:, 3])]
     np.testing.assert_allclose([np.median(in_group), np.median(outside)], truth, rtol=0.25)
 
