@@ -89,7 +89,7 @@ Y, SAID = np.array([0.0, 0.5, 1.0, 0.25]), np.full((4, 2), 0.5)
         ({"y_pred": SAID[:3]}, "rows"),
         ({"y_pred": [SAID[:, 0], SAID[:3, 1]]}, "y_pred"),
         ({"property": "quantile_cvar:1.5"}, "tau"),
-        ({"property": "quantile_cvar"}, "parameters"),
+        ({"property": "quantile_cvar"}, "takes 1 parameter"),
         ({"property": "quantile_cvr:0.9"}, "did you mean"),
         ({"m": (4, 4, 4)}, "one value or two"),
         ({"m": 0}, "m must"),
@@ -129,7 +129,7 @@ def test_bad_audit_and_output():
     fitted = mv.multicalibrate(Y, SAID, groups=[], property="mean_variance", mode="theorem")
     with pytest.raises(InputError, match="needs data"):
         fitted.predict(SAID, output=("a", "b"))
-    with pytest.raises(InputError, match="two column names"):
+    with pytest.raises(InputError, match="name 2 columns"):
         fitted.predict(SAID, data=pd.DataFrame({"x": Y}), output="a")
 
 
