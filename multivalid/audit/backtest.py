@@ -71,6 +71,7 @@ class Backtest:
         Examples
         --------
         >>> import pathlib, tempfile
+        >>> import numpy as np
         >>> found = backtest(np.arange(100.0), np.full(100, 94.0), np.full(100, 97.0), tau=0.95, groups=[])
         >>> found.report(pathlib.Path(tempfile.mkdtemp()) / "backtest.html").name
         'backtest.html'

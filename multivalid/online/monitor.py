@@ -80,6 +80,7 @@ class GroupAlarm:
 
     Examples
     --------
+    >>> import numpy as np
     >>> monitor = Monitor("mean", groups=0)
     >>> monitor.update_many(np.zeros((60, 0), bool), np.full(60, 0.1), np.ones(60))
     >>> alarm = monitor.alarms[0]
@@ -134,6 +135,7 @@ class Monitor:
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> monitor = Monitor("quantile:0.9", groups=["hour >= 18"])
     >>> for t in range(1500):
