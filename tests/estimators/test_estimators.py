@@ -237,7 +237,7 @@ class TestFitting:
         assert MulticalibratedRegressor(cv=halves, mode="theorem").fit(self.X, self.y).calibration_.levels.size == 200
 
     def test_a_calibration_can_be_saved(self, tmp_path: Any) -> None:
-        model = MulticalibratedRegressor(groups=["x1 > 0"], mode="theorem").fit(self.X, self.y)
+        model = MulticalibratedRegressor(groups=["x1 > 0"], mode="theorem", m=20).fit(self.X, self.y)
         model.calibration_.save(tmp_path / "model.json")
         raw = model.estimator_.predict(self.X)
         frame = pd.DataFrame(self.X, columns=["x0", "x1"])
