@@ -68,7 +68,7 @@ class Link(ABC):
     @classmethod
     def from_json(cls, data: Any) -> Link:
         """The link that `to_json` described."""
-        if not isinstance(data, dict) or set(data) != {"kind", "center", "scale", "stretched"} or data["kind"] not in KINDS:
+        if not isinstance(data, dict) or set(data) != {"kind", "center", "scale", "stretched"} or str(data["kind"]) not in KINDS:
             raise ModelFileError(f"link must have kind ({', '.join(KINDS)}), center, scale and stretched.")
         numbers = [data["center"], data["scale"]]
         if not all(is_number(v) for v in numbers) or numbers[1] <= 0:
