@@ -136,8 +136,10 @@ def backtest(
     is exact but for the mid-p. The severity X = (L − VaR)/(ES − VaR) over the exceedances has mean 1 when both are right; its t statistic
     is compared with the law that exponential tails give it above, and generalised Pareto tails with index ⅓ below, which is an assumption
     on the tail. The two are joined by Hommel's rule, groups by Holm's. The one-sided test asks whether there are too many exceedances
-    or they are too large, that is, whether risk was understated; prudent forecasts pass. Fewer than two exceedances: severity cannot be
-    tested, and the number of exceedances decides alone. Christoffersen's test reads rows as consecutive days.
+    or they are too large, that is, whether risk was understated; prudent forecasts pass. Outcomes equal to VaR (95 of 100 policies without
+    a claim, and a VaR of 0) count as part of the tail as far as the share 1 − tau needs them: neither test then mistakes them. Fewer
+    than two exceedances: severity cannot be tested, and the number of exceedances decides alone. Christoffersen's test reads rows as
+    consecutive days; where ties fill the tail up it is nan, as nobody can say which days they are.
 
     References
     ----------
@@ -222,18 +224,19 @@ def _tests(
 ) -> dict[str, float]:
     outcome, value, es, w = rows.labels[inside], rows.predictions[inside], shortfall[inside], rows.weights[inside]
     exceeded = outcome > value
-    often = risk_tests.frequency_tails(exceeded, w, tau, dependence)
+    counted = risk_tests.Outcomes(exceeded, outcome == value, w, tau)
+    often = risk_tests.frequency_tails(counted, dependence)
+    excess = np.zeros(w.size)
     with np.errstate(divide="ignore"):
-        ratio = (outcome - value)[exceeded] / (es - value)[exceeded]
-    large = risk_tests.severity(ratio, w[exceeded], dependence.of(exceeded))
+        excess[exceeded] = (outcome - value)[exceeded] / (es - value)[exceeded]
+    large = risk_tests.severity(excess, counted, dependence)
     var_p, es_p = _both_sides(often), _both_sides(large.tails)
-    kupiec = risk_tests.kupiec(int(exceeded.sum()), exceeded.size, tau)
-    christoffersen = risk_tests.christoffersen(exceeded, tau)
+    kupiec, christoffersen = risk_tests.by_name(counted)
     total = float(w.sum())
     return {
         "rows": exceeded.size,
-        "exceedances": float(w @ exceeded),
-        "expected": (1 - tau) * total,
+        "exceedances": counted.beyond,
+        "expected": counted.expected,
         "var_p": var_p,
         "severity": large.mean,
         "es_p": es_p,

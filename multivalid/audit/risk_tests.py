@@ -52,17 +52,62 @@ class Dependence:
         return float(sizes.sum() ** 2 / max(sizes @ sizes, 1e-300)) - 1
 
 
-def frequency_tails(exceeded: NDArray[np.bool_], weights: Array, tau: float, dependence: Dependence) -> Tails:
-    """Probability of so few and of so many exceedances: binomial mid-p values; by moments with weights or dependence."""
+@dataclass(frozen=True)
+class Outcomes:
+    """The rows of a group: whether each outcome lies beyond its VaR, whether it equals it, and its weight.
+
+    Where many outcomes are equal (no claim at all), fewer than a share 1 − τ may lie beyond the right VaR; some of those that equal it
+    then belong to the tail, and how many do is nobody's mistake.
+    """
+
+    exceeded: NDArray[np.bool_]
+    tied: NDArray[np.bool_]
+    weights: Array
+    tau: float
+
+    @property
+    def expected(self) -> float:
+        """Weight that the tail should have."""
+        return (1 - self.tau) * float(self.weights.sum())
+
+    @property
+    def beyond(self) -> float:
+        """Weight of the outcomes beyond VaR."""
+        return float(self.weights @ self.exceeded)
+
+    @property
+    def equal(self) -> float:
+        """Weight of the outcomes that equal VaR."""
+        return float(self.weights @ self.tied)
+
+    @property
+    def tail(self) -> float:
+        """Weight of the tail: as near to what is expected as ties allow."""
+        return min(max(self.beyond, self.expected), self.beyond + self.equal)
+
+
+def frequency_tails(rows: Outcomes, dependence: Dependence) -> Tails:
+    """Probability of so few and of so many exceedances: binomial mid-p values; by moments with weights or dependence.
+
+    Outcomes equal to VaR count among the few, not among the many.
+    """
+    weights, tau = rows.weights, rows.tau
     if weights.size == 0:
         return UNKNOWN
+    counts = rows.exceeded | rows.tied, rows.exceeded
     if dependence.cluster is not None or dependence.lags:
-        return _dependent_tails(weights * (exceeded - (1 - tau)), weights, tau, dependence)
-    if np.all(weights == weights[0]):
-        return _binomial_tails(int(exceeded.sum()), weights.size, 1 - tau)
+        few, many = (_dependent_tails(weights * (hit - (1 - tau)), weights, tau, dependence) for hit in counts)
+    elif np.all(weights == weights[0]):
+        few, many = (_binomial_tails(int(hit.sum()), weights.size, 1 - tau) for hit in counts)
+    else:
+        few, many = (_moment_tails(float(weights @ (hit - (1 - tau))), weights, tau) for hit in counts)
+    return few[0], many[1]
+
+
+def _moment_tails(total: float, weights: Array, tau: float) -> Tails:
     variance = tau * (1 - tau) * float(weights @ weights)
     skewness = tau * (1 - tau) * (2 * tau - 1) * float((weights**3).sum()) / variance**1.5
-    z = float(weights @ (exceeded - (1 - tau))) / sqrt(variance)
+    z = total / sqrt(variance)
     return float(lower_tail(z, skewness)), float(upper_tail(z, skewness))
 
 
@@ -94,26 +139,52 @@ class Severity:
     spread: float  # standard error of the mean
 
 
-def severity(ratio: Array, weights: Array, dependence: Dependence) -> Severity:
-    """From X and the weight of every exceedance; nan for fewer than two."""
-    if ratio.size == 0:
+def severity(excess: Array, rows: Outcomes, dependence: Dependence) -> Severity:
+    """From X of every row (0 where VaR is not exceeded); nan for fewer than two exceedances.
+
+    The mean is over the tail. Where ties fill it up, X of the tail adds up to what is expected only on average, so the number of
+    exceedances adds its own noise, as far as ties make up for it.
+    """
+    weights = rows.weights[rows.exceeded]
+    if weights.size == 0:
         return Severity(float("nan"), UNKNOWN, float("nan"))
-    total = weights.sum()
-    mean = float(weights @ ratio / total)
-    effective = float(total**2 / (weights @ weights))
-    if effective < 2 - 1e-9 or dependence.freedom(weights) < 1:
+    tail, ratio = rows.tail, excess[rows.exceeded]
+    mean = float(weights @ ratio / tail)
+    total, squares = weights.sum(), float(weights @ weights)
+    effective = float(total**2 / squares)
+    if effective < 2 - 1e-9 or dependence.of(rows.exceeded).freedom(weights) < 1:
         return Severity(mean, UNKNOWN, float("nan"))
     if not np.isfinite(mean):  # an ES equal to its VaR says that no loss goes beyond
         return Severity(mean, (1.0, 0.0), float("inf"))
-    terms = weights * (ratio - mean)
-    variance = float(terms @ terms) / total**2 * effective / (effective - 1)
-    spread = sqrt(variance * dependence.stretch(weights * (ratio - 1)))
+    own = float(weights @ ratio / total)
+    terms = weights * (ratio - own)
+    counted = own**2 * min(squares * (1 - total / rows.weights.sum()), rows.equal**2 / 4)
+    variance = (float(terms @ terms) * effective / (effective - 1) + counted) / tail**2
+    spread = sqrt(variance * _severity_stretch(excess, rows, dependence))
     if spread <= 0:
         return Severity(mean, UNKNOWN, float("nan"))
     return Severity(mean, severity_tails((mean - 1) / spread, effective), spread)
 
 
-def kupiec(exceedances: int, rows: int, tau: float) -> tuple[float, float]:
+def _severity_stretch(excess: Array, rows: Outcomes, dependence: Dependence) -> float:
+    """Of the sum of X − 1 over the exceedances; of X − (1 − τ) over all rows where ties fill the tail up."""
+    if rows.tail > rows.beyond:
+        return dependence.stretch(rows.weights * (excess - (1 - rows.tau)))
+    return dependence.of(rows.exceeded).stretch((rows.weights * (excess - 1))[rows.exceeded])
+
+
+def by_name(rows: Outcomes) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Kupiec's and Christoffersen's tests of a group, for rows that count alike.
+
+    Where ties fill the tail up, Kupiec's takes as many of them as it needs; which days they would be is open, so Christoffersen's is nan.
+    """
+    alike = Outcomes(rows.exceeded, rows.tied, np.ones(rows.weights.size), rows.tau)
+    if alike.tail > alike.beyond:
+        return kupiec(alike.tail, alike.weights.size, rows.tau), UNKNOWN
+    return kupiec(alike.beyond, alike.weights.size, rows.tau), christoffersen(rows.exceeded, rows.tau)
+
+
+def kupiec(exceedances: float, rows: int, tau: float) -> tuple[float, float]:
     """Kupiec's proportion of failures: likelihood ratio and its p-value (χ², one degree of freedom).
 
     Examples
@@ -155,6 +226,6 @@ def christoffersen(exceeded: NDArray[np.bool_], tau: float) -> tuple[float, floa
     return statistic, float(gammaincc(1.0, max(statistic, 0.0) / 2))
 
 
-def _likelihood(events: int, rows: int, chance: float) -> float:
+def _likelihood(events: float, rows: int, chance: float) -> float:
     """Log-likelihood of so many events; 0·log 0 is 0."""
     return (events * log(chance) if events else 0.0) + ((rows - events) * log(1 - chance) if rows > events else 0.0)

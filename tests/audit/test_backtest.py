@@ -286,3 +286,51 @@ def test_page_and_figure(tmp_path):
     assert len(ax.get_yticklabels()) == 2
     with pytest.raises(InputError, match="must end in"):
         found.report(tmp_path / "risk.pdf")
+
+
+def claims(n, rate, seed):
+    """Most policies have no claim; the others' are exponential with mean 1."""
+    random = np.random.default_rng(seed)
+    return np.where(random.random(n) < rate, random.exponential(size=n), 0.0)
+
+
+def right_for_claims(rate):
+    """VaR and ES of `claims` at TAU."""
+    value = max(np.log(rate / (1 - TAU)), 0.0)
+    return value, value + np.exp(-value) * rate / (1 - TAU)
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.04, 0.05, 0.2])
+def test_outcomes_equal_to_var_are_no_mistake_of_the_forecast(rate):
+    value, shortfall = right_for_claims(rate)
+    n, wrong = 1000, []
+    for seed in range(300):
+        y = claims(n, rate, seed)
+        t = mv.backtest(y, np.full(n, value), np.full(n, shortfall), tau=TAU, groups=[]).table
+        wrong.append([t["p_value"][0] <= 0.05, t["one_sided"][0] <= 0.05])
+    assert (np.mean(wrong, axis=0) <= 0.08).all()
+
+
+def test_an_understated_es_is_found_where_var_is_a_tie():
+    value, shortfall = right_for_claims(0.04)
+    y = claims(50_000, 0.04, 0)
+    forecast = {part: np.full(y.size, part * shortfall) for part in (0.8, 1.0, 1.3)}
+    p = {part: mv.backtest(y, np.full(y.size, value), es, tau=TAU, groups=[]).table for part, es in forecast.items()}
+    assert p[0.8]["one_sided"][0] < 1e-4
+    assert p[1.0]["p_value"][0] > 0.05
+    assert p[1.0]["severity"][0] == pytest.approx(1.0, abs=0.1)
+    assert p[1.3]["one_sided"][0] > 0.5
+    assert p[1.3]["p_value"][0] < 1e-3
+
+
+def test_ties_count_only_as_far_as_the_tail_needs_them():
+    y = np.array([0.0] * 17 + [1.0, 2.0, 3.0])
+    t = mv.backtest(y, np.zeros(20), np.full(20, 1.5), tau=0.75, groups=[]).table  # five expected, three beyond
+    assert t["exceedances"][0] == 3
+    assert t["severity"][0] == pytest.approx((1 + 2 + 3) / 1.5 / 5)
+    assert t["kupiec"][0] == 0.0
+    assert np.isnan(t["christoffersen"][0])
+    few = mv.backtest(y, np.full(20, 2.0), np.full(20, 2.5), tau=0.75, groups=[]).table  # one beyond, one equal, five expected
+    assert few["severity"][0] == pytest.approx(1 / 0.5 / 2)
+    low = binom.cdf(1, 20, 0.25) + binom.pmf(2, 20, 0.25) / 2
+    assert few["var_p"][0] == pytest.approx(2 * low)
