@@ -59,7 +59,8 @@ def flight_stream() -> dict[str, np.ndarray]:
     """Every fifth flight of the year, as in the demo."""
     from multivalid import Groups
     from multivalid.demo import flights as data
-    from multivalid.demo.story import EVERY, RANGE, SMALLEST
+    from multivalid.demo.correct import SMALLEST
+    from multivalid.demo.stream import EVERY, RANGE
 
     rows = data.load()
     model = data.Limit(data.months(rows, data.MODEL_MONTHS))

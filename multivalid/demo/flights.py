@@ -14,7 +14,9 @@ from multivalid.errors import InputError
 TAU = 0.9
 MODEL_MONTHS, FIT_MONTHS, CHECK_MONTHS = (1, 2), (3, 6), (7, 12)  # first and last month of each part
 QUEUE_HOURS = (1, 2, 3)
-FEATURES = ["queue", "hour"]
+FEATURES = ["queue", "hour"]  # of the plain model
+KNOWN = ["queue", "hour", "carrier", "origin", "distance", "weekday"]  # before departure; what the boosted model sees
+LEVELS = (0.1, 0.5, 0.9)
 NORMAL_TAIL = 1.7549833193248681  # mean of that law beyond it
 NORMAL = 1.2815515655446004  # 0.9-quantile of the standard normal law
 
@@ -33,7 +35,9 @@ def load() -> Any:
 
     flights = pandas.read_csv(Path(package.origin).parent / "data" / "flights.csv.zip")
     place = ["month", "day", "origin", "hour"]
-    flights = flights[[*place, "minute", "carrier", "dep_delay", "arr_delay"]].dropna()
+    flights = flights[[*place, "minute", "carrier", "dest", "distance", "dep_delay", "arr_delay"]].dropna()
+    flights["date"] = pandas.to_datetime(flights[["month", "day"]].assign(year=2013))
+    flights["weekday"] = flights["date"].dt.day_name()
     hourly = flights.groupby(place)["dep_delay"].agg(["sum", "count"]).reset_index()
     shifted = pandas.concat([hourly.assign(hour=hourly["hour"] + ago) for ago in QUEUE_HOURS])
     recent = shifted.groupby(place)[["sum", "count"]].sum().reset_index()
@@ -66,3 +70,31 @@ class Limit:
     def tail(self, flights: Any) -> NDArray[np.float64]:
         """The mean delay of the latest tenth, by the same normal law."""
         return np.asarray(self.mean.predict(flights[FEATURES]) + NORMAL_TAIL * self.spread, dtype=np.float64)
+
+
+class Boosted:
+    """A reasonable model: gradient boosting of a quantile of the delay on all that is known before departure, one model per level."""
+
+    def __init__(self, flights: Any) -> None:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        self.names = {name: sorted(flights[name].unique()) for name in ("carrier", "origin", "weekday")}
+        rows, delays = self._rows(flights), flights["arr_delay"]
+        self.models = {
+            level: HistGradientBoostingRegressor(
+                loss="quantile", quantile=level, categorical_features="from_dtype", early_stopping=False, random_state=0
+            ).fit(rows, delays)
+            for level in LEVELS
+        }
+
+    def predict(self, flights: Any) -> dict[str, NDArray[np.float64]]:
+        """The columns q10, q50 and q90, in minutes."""
+        rows = self._rows(flights)
+        return {f"q{100 * level:.0f}": np.asarray(model.predict(rows), dtype=np.float64) for level, model in self.models.items()}
+
+    def _rows(self, flights: Any) -> Any:
+        import pandas
+
+        # A carrier that was not there in January and February is a missing value to the model.
+        names = {name: pandas.Categorical(flights[name], values) for name, values in self.names.items()}
+        return flights[KNOWN].assign(**names)

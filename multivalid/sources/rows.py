@@ -76,7 +76,8 @@ def cluster_numbers(cluster: Any, frame: Any, rows: int) -> NDArray[np.intp] | N
     """Every row's cluster as a number from 0, from a column's name or any values that can be equal."""
     if cluster is None:
         return None
-    values = np.asarray(resolve(cluster, frame, "cluster"))
+    named = isinstance(cluster, str) and frame is not None  # a column may hold days or names as well as numbers
+    values = np.asarray(frames.column(frame, cluster, "cluster", text=True) if named and frame is not None else cluster)
     if values.ndim != 1 or values.size != rows:
         raise InputError(f"cluster must have one value for each of the {rows} rows, got an array of shape {values.shape}.")
     if values.dtype == object:

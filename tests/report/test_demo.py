@@ -67,9 +67,33 @@ def test_the_model_is_there_and_works(told: dict[str, Any]) -> None:
     assert (told["folder"] / "picture.png").stat().st_size > 10_000
 
 
-def test_the_replay_lowers_the_error(told: dict[str, Any]) -> None:
+def test_groups_are_found_and_their_texts_are_conditions(told: dict[str, Any]) -> None:
+    found = told["numbers"]["found"]
+    assert found
+    for text in found:
+        assert text in told["printed"]
+        assert mv.Groups([text]) is not None
+
+
+def test_three_limits_keep_their_order_and_come_closer(told: dict[str, Any]) -> None:
+    before, after = told["numbers"]["fan"]["before"], told["numbers"]["fan"]["after"]
+    assert after["crossed"] == 0
+    for level, first, last in zip((0.1, 0.5, 0.9), before["within"], after["within"], strict=True):
+        assert abs(last - level) <= max(abs(first - level), 0.01)
+
+
+def test_the_watch_is_calmer_after_the_correction(told: dict[str, Any]) -> None:
+    alarms = told["numbers"]["alarms"]
+    assert set(alarms) == set(told["numbers"]["found"])
+    count = {when: sum(one[when] is not None for one in alarms.values()) for when in ("before", "after")}
+    assert count["after"] < count["before"]
+
+
+def test_the_replay_lowers_error_and_score(told: dict[str, Any]) -> None:
     first, last = told["numbers"]["online"]["worst_error"]
     assert last <= first / 2
+    first, last = told["numbers"]["online"]["score"]
+    assert last < first
 
 
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
