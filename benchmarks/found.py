@@ -11,8 +11,6 @@ import time
 import numpy as np
 import pandas as pd
 
-import multivalid as mv
-
 ROWS = 20_000
 
 
@@ -41,8 +39,18 @@ def planted(seed: int, shift: float) -> tuple[pd.DataFrame, np.ndarray, np.ndarr
     return frame, 1 / (1 + np.exp(-z)), (rng.random(ROWS) < 1 / (1 + np.exp(-moved))).astype(float), slices
 
 
+def matched(masks: list[np.ndarray], slices: list[np.ndarray]) -> tuple[int, int]:
+    """How many slices some mask matches, and how many masks match none: alike is a Jaccard index of at least one half."""
+    alike = np.array([[(m & s).sum() / max((m | s).sum(), 1) >= 0.5 for m in masks] for s in slices]).reshape(
+        len(slices), len(masks)
+    )
+    return int(alike.any(axis=1).sum()), int((~alike.any(axis=0)).sum())
+
+
 def main(seeds: int) -> None:
     """One line with slices, one without."""
+    import multivalid as mv
+
     for shift in (0.8, 0.0):
         hits = false = found_any = 0
         total, spent = 0, time.process_time()
@@ -50,11 +58,9 @@ def main(seeds: int) -> None:
             frame, base, labels, slices = planted(seed, shift)
             found = mv.discover(labels, base, data=frame)
             masks = list(mv.Groups(found.groups).fit(frame).masks(frame))[1:] if found.groups else []
-            alike = np.array([[(m & s).sum() / (m | s).sum() >= 0.5 for m in masks] for s in slices]).reshape(
-                len(slices), len(masks)
-            )
-            hits, total = hits + int(alike.any(axis=1).sum()), total + len(slices)
-            false, found_any = false + int((~alike.any(axis=0)).sum()), found_any + bool(masks)
+            found_here, others = matched(masks, slices)
+            hits, total = hits + found_here, total + len(slices)
+            false, found_any = false + others, found_any + bool(masks)
         spent = (time.process_time() - spent) / seeds
         print(
             f"shift {shift}: {hits} of {total} slices found, {false} others, something reported in {found_any} of {seeds}, "

@@ -138,32 +138,35 @@ def speed(rows: int = 400_000) -> None:
     print(f"update_many, {GROUPS} groups: {best:,.0f} updates per second of processor time ({loop}, best of 5)")
 
 
-def adwin(streams: int) -> None:
+def adwin_result(world: str, streams: int) -> tuple[float, float]:
+    """Share of streams with a false alarm, and the median delay."""
     from river.drift import ADWIN
 
+    false, delays = [], []
+    for seed in range(streams):
+        for change in (False, True):
+            member, p, y = stream(world, 30_000_000 + seed, change)
+            value = p - y if world.startswith("log-odds") else (y <= p) - 0.9
+            raised = None
+            for group in [WATCHED] if change else range(GROUPS):
+                detector = ADWIN(delta=0.05 / GROUPS)
+                for i, v in enumerate(value[member[:, group]].tolist(), 1):
+                    detector.update(v)
+                    if detector.drift_detected:
+                        raised = i
+                        break
+            if change:
+                first = int(np.searchsorted(own_rounds(member), CHANGE))
+                delays.append(np.inf if raised is None else float(raised - first))
+            else:
+                false.append(raised is not None)
+    return float(np.mean(false)), float(np.median([delay for delay in delays if delay > 0]))
+
+
+def adwin(streams: int) -> None:
     for world in WORLDS:
-        false, delays = [], []
-        for seed in range(streams):
-            for change in (False, True):
-                member, p, y = stream(world, 30_000_000 + seed, change)
-                value = p - y if world.startswith("log-odds") else (y <= p) - 0.9
-                raised = None
-                for group in [WATCHED] if change else range(GROUPS):
-                    detector = ADWIN(delta=0.05 / GROUPS)
-                    for i, v in enumerate(value[member[:, group]].tolist(), 1):
-                        detector.update(v)
-                        if detector.drift_detected:
-                            raised = i
-                            break
-                if change:
-                    first = int(np.searchsorted(own_rounds(member), CHANGE))
-                    delays.append(np.inf if raised is None else float(raised - first))
-                else:
-                    false.append(raised is not None)
-        after = np.array([delay for delay in delays if delay > 0])
-        print(
-            f"{world}: ADWIN (delta 0.05/20 per group) false in {100 * np.mean(false):.1f} %, median delay {np.median(after):.0f}"
-        )
+        rate, delay = adwin_result(world, streams)
+        print(f"{world}: ADWIN (delta 0.05/20 per group) false in {100 * rate:.1f} %, median delay {delay:.0f}")
 
 
 if __name__ == "__main__":

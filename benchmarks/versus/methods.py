@@ -8,12 +8,17 @@ from __future__ import annotations
 import json
 import sys
 import time
-from bisect import insort
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+import fans
+import finders
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from online_rivals import RIVALS
 
 Data = dict[str, np.ndarray]
 
@@ -127,23 +132,30 @@ def ours_online(d: Data, tau: float | None) -> np.ndarray:
     return np.asarray(learner.replay(groups, d["check_y"], base=d["check_base"]))
 
 
-def aci(d: Data, tau: float | None) -> np.ndarray:
-    """Adaptive conformal inference (Gibbs and Candès, 2021), one-sided, our own few lines: no groups, one level that adapts."""
-    assert tau is not None
-    level, step, seen = tau, 0.005, [0.0]  # the paper's step; the first answer is the base
-    answer = np.empty(len(d["check_y"]))
-    for t, (y, base) in enumerate(zip(d["check_y"].tolist(), d["check_base"].tolist(), strict=True)):
-        answer[t] = base + seen[min(max(int(level * len(seen)), 0), len(seen) - 1)]
-        level += step * (tau - (y <= answer[t]))
-        insort(seen, y - base)
-    return answer
+def rival(name: str) -> Callable[[Data, float | None], np.ndarray]:
+    """A method for one stream without groups, from benchmarks/online_rivals.py."""
+
+    def play(d: Data, tau: float | None) -> np.ndarray:
+        assert tau is not None
+        return RIVALS[name](d["check_y"], d["check_base"], tau)
+
+    return play
 
 
 METHODS: dict[str, Callable[[Data, float | None], np.ndarray]] = {
-    one.__name__: one for one in (base, ours, isotonic, lightgbm, mcgrad, multicalibration, mapie, ours_online, aci)
-}
+    **{
+        one.__name__: one
+        for one in (
+            base, ours, isotonic, lightgbm, mcgrad, multicalibration, mapie, ours_online, finders.ours_columns, finders.lightgbm_columns,
+            finders.mcgrad_columns, fans.ours_fan, fans.ours_singles, fans.lightgbm_fan,
+        )
+    },
+    **{name: rival(name) for name in RIVALS},
+}  # fmt: skip
 IMPORTS = {
-    "ours": "multivalid.fit", "ours_online": "multivalid.online", "isotonic": "sklearn.isotonic", "lightgbm": "lightgbm",
+    "ours": "multivalid.fit", "ours_columns": "multivalid.fit", "ours_fan": "multivalid.fit", "ours_singles": "multivalid.fit",
+    "lightgbm_columns": "lightgbm", "lightgbm_fan": "lightgbm", "mcgrad_columns": "mcgrad.methods",
+    "ours_online": "multivalid.online", "isotonic": "sklearn.isotonic", "lightgbm": "lightgbm",
     "mcgrad": "mcgrad.methods", "multicalibration": "multicalibration", "mapie": "mapie.conditional_conformal_prediction",
 }  # fmt: skip
 

@@ -1,7 +1,12 @@
-"""Run the comparison: `python run.py [method …]`. Standard library only; every method has an environment of its own."""
+"""Run the comparison: `python run.py [environment …]`. Standard library only; every method has an environment of its own.
+
+Without arguments everything is run. With names of environments (`ours`, `lightgbm`, …) only their methods are; the rows of the others
+are those of the run before, which do not depend on our code.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -20,22 +25,42 @@ NEEDS = {
     "mcgrad": ["mcgrad"],
     "multicalibration": ["multicalibration", "numpy", "scikit-learn", "tqdm", "matplotlib"],
     "mapie": ["mapie[conditional]"],
+    "sliceline": ["sliceline", "pandas"],
+    "pysubgroup": ["pysubgroup", "pandas"],
+    "river": ["river", "numpy"],
 }
-HOME = {"base": "ours", "ours_online": "ours", "aci": "ours"}  # methods that run in the environment of another
 PACKAGE = {"ours": "multivalid", "isotonic": "scikit-learn"}
+RIVALS = ("ACI", "DtACI", "SF-OGD", "conformal PID")
+COLUMNS = ("base", "ours_columns", "lightgbm_columns")
+FAN = ("base", "ours_fan", "ours_singles", "lightgbm_fan")
+HOME = {**dict.fromkeys(("base", "ours_online", "ours_columns", "ours_fan", "ours_singles", "cusum", *RIVALS), "ours"),
+        "lightgbm_columns": "lightgbm", "lightgbm_fan": "lightgbm", "mcgrad_columns": "mcgrad", "adwin": "river"}  # fmt: skip
+SHOWN = {"ours_online": "ours", "ours_columns": "ours", "ours_fan": "ours", "ours_singles": "ours, one by one, sorted",
+         "lightgbm_columns": "lightgbm", "lightgbm_fan": "lightgbm, sorted", "mcgrad_columns": "mcgrad"}  # fmt: skip
+# Workloads by family: what they are judged for ("none" is the mean, "several" three quantiles) and who plays.
 RUNS = {
-    "mean": ("none", ("base", "ours", "isotonic", "lightgbm", "mcgrad", "multicalibration")),
-    "quantile": ("0.9", ("base", "ours", "lightgbm", "mapie")),
-    "flights": ("0.9", ("base", "ours", "lightgbm", "mapie")),
-    "online": ("0.9", ("base", "ours_online", "aci")),
-    "online flights": ("0.9", ("base", "ours_online", "aci")),
+    "Groups named": {
+        "mean": ("none", ("base", "ours", "isotonic", "lightgbm", "mcgrad", "multicalibration")),
+        "quantile": ("0.9", ("base", "ours", "lightgbm", "mapie")),
+        "flights": ("0.9", ("base", "ours", "lightgbm", "mapie")),
+    },
+    "Columns only": {
+        "columns mean": ("none", (*COLUMNS, "mcgrad_columns")),
+        "columns census": ("none", (*COLUMNS, "mcgrad_columns")),
+        "columns quantile": ("0.9", COLUMNS),
+        "columns flights": ("0.9", COLUMNS),
+    },
+    "Streams": {"online": ("0.9", ("base", "ours_online", *RIVALS)), "online flights": ("0.9", ("base", "ours_online", *RIVALS))},
+    "Three quantiles": {"three quantiles": ("several", FAN), "three quantiles flights": ("several", FAN)},
 }
 HEAD = "| workload | method | largest error (debiased) | groups off | mean score | CPU seconds |\n|---|---|---|---|---|---|"
+SLICES = "| planted slices | slices found | others reported, per run | speaks on null data | CPU seconds |\n|---|---|---|---|---|"
+WATCHES = "| change in one group of 20 | method | any false alarm | median delay, rounds of the group |\n|---|---|---|---|"
 NOT_RUN = """Not run: isotonic, MCGrad and multicalibration on quantiles (they predict means or probabilities); MAPIE on means (it
-gives intervals and sets); any of them on streams (none takes outcomes one at a time for groups; MAPIE adapts a two-sided interval of
-one series, for which aci stands)."""
+gives intervals and sets); any of them on streams for groups (none takes outcomes one at a time for groups). sliceline and pysubgroup rank
+slices and do not test them, so they always name some. The CUSUM knows which group will change and how."""
 ALONE = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # one thread each, so that CPU seconds compare
-LIMIT = 27 * 60  # CPU seconds for one method on one workload
+LIMIT = 15 * 60  # CPU seconds for one method on one workload
 
 
 def python_of(method: str) -> str:
@@ -45,28 +70,56 @@ def python_of(method: str) -> str:
     interpreter = place / "bin" / "python"
     if not (place / "ready").exists():
         venv.create(place, with_pip=True)
-        subprocess.run(
-            [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *NEEDS[home]], check=True
-        )
+        install = [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *NEEDS[home]]
+        subprocess.run(install, check=True)
         (place / "ready").touch()
     return str(interpreter)
 
 
 def main(chosen: list[str]) -> None:
-    """Write results.md."""
+    """Write results.md and the figures."""
     WORK.mkdir(parents=True, exist_ok=True)
+    rows = Rows(WORK / "rows.json", chosen)
     ours = python_of("ours")
-    missing = [name for name in RUNS if not (WORK / f"{name}.npz").exists()]
+    wanted = [name for family in RUNS.values() for name in family]
+    missing = [name for name in wanted if not (WORK / f"{name}.npz").exists()]
     if missing:
         subprocess.run([ours, str(HERE / "workloads.py"), str(WORK), *missing], check=True)
-    lines = [HEAD]
-    for workload, (tau, methods) in RUNS.items():
-        for method in methods:
-            if method == "base" or HOME.get(method, method) in chosen:
-                name = method.removesuffix("_online")
-                lines.append(f"| {workload} | {name} | {measured(method, workload, tau, ours)} |")
-                print(lines[-1], flush=True)
-    (HERE / "results.md").write_text("\n".join([*lines, "", NOT_RUN, versions(chosen), ""]), encoding="utf-8")
+    parts = []
+    for family, runs in RUNS.items():
+        lines = [HEAD]
+        for workload, (tau, methods) in runs.items():
+            for method in methods if (WORK / f"{workload}.npz").exists() else ():
+                text = rows.of(f"{workload}/{method}", method, lambda: measured(method, workload, tau, ours))  # noqa: B023
+                lines.append(f"| {workload.removeprefix('columns ')} | {SHOWN.get(method, method)} | {text} |")
+        parts.append(f"## {family}\n\n" + "\n".join(lines))
+    found = [f"| {m} | {rows.of(f'slices/{m}', m, lambda: printed(m, 'slices.py'))} |" for m in ("ours", "sliceline", "pysubgroup")]  # noqa: B023
+    parts.append("\n".join(["## Slices nobody named\n", SLICES, *found]))
+    watched = []
+    for m in ("ours", "cusum", "adwin"):
+        for line in rows.of(f"watch/{m}", m, lambda: printed(m, "watches.py")).splitlines():  # noqa: B023
+            world, numbers = line.split(" | ", 1)
+            watched.append(f"| {world} | {m} | {numbers} |")
+    parts.append("\n".join(["## Predictions watched\n", WATCHES, *sorted(watched)]))
+    text = "\n\n".join([*parts, NOT_RUN, versions()]) + "\n"
+    (HERE / "results.md").write_text(text, encoding="utf-8")
+    subprocess.run([ours, str(HERE / "figures.py"), str(HERE / "results.md"), str(ROOT / "docs" / "img")], check=True)
+
+
+class Rows:
+    """Rows that were measured, kept between runs."""
+
+    def __init__(self, path: Path, chosen: list[str]) -> None:
+        self.path, self.chosen = path, chosen
+        self.kept: dict[str, str] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+
+    def of(self, key: str, method: str, measure) -> str:
+        """The row, measured now if its environment was chosen or nothing is known."""
+        if key not in self.kept or HOME.get(method, method) in self.chosen:
+            self.kept[key] = measure()
+            self.path.write_text(json.dumps(self.kept, indent=1), encoding="utf-8")
+            print(f"{key}: {self.kept[key]}", flush=True)
+        return self.kept[key]
 
 
 def measured(method: str, workload: str, tau: str, ours: str) -> str:
@@ -76,12 +129,24 @@ def measured(method: str, workload: str, tau: str, ours: str) -> str:
     try:
         subprocess.run([python_of(method), *command], check=True, env=ALONE, preexec_fn=limited)
     except subprocess.CalledProcessError as error:
-        late = error.returncode == -signal.SIGXCPU
-        return (
-            f"did not finish in {LIMIT // 60} CPU minutes | | | " if late else f"did not run: exit code {error.returncode} | | | "
-        )
+        return f"{why(error)} | | | "
     judged = subprocess.run([ours, str(HERE / "judge.py"), source, tau, answer], check=True, capture_output=True, text=True)
     return judged.stdout.strip()
+
+
+def printed(method: str, script: str) -> str:
+    """What a script prints for a method."""
+    try:
+        command = [python_of(method), str(HERE / script), method]
+        return subprocess.run(command, check=True, env=ALONE, preexec_fn=limited, capture_output=True, text=True).stdout.strip()
+    except subprocess.CalledProcessError as error:
+        return f"{why(error)} | | "
+
+
+def why(error: subprocess.CalledProcessError) -> str:
+    """Why a method has no numbers."""
+    late = error.returncode == -signal.SIGXCPU
+    return f"did not finish in {LIMIT // 60} CPU minutes" if late else f"did not run: exit code {error.returncode}"
 
 
 def limited() -> None:
@@ -89,11 +154,11 @@ def limited() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT + 60))
 
 
-def versions(chosen: list[str]) -> str:
+def versions() -> str:
     """What was compared, one version each."""
     code = "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))"
     found = []
-    for method in chosen:
+    for method in NEEDS:
         package = PACKAGE.get(method, method)
         made = subprocess.run([python_of(method), "-c", code, package], capture_output=True, text=True, check=True)
         found.append(f"{package} {made.stdout.strip()}")

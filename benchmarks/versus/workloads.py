@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import fans
 import numpy as np
+import tables
 
 ROWS = 40_000
 ROUNDS = 20_000
@@ -88,9 +90,17 @@ WORKLOADS = {
     "flights": flights,
     "online": stream,
     "online flights": flight_stream,
+    "columns mean": lambda: tables.made_up(False, 5),
+    "columns quantile": lambda: tables.made_up(True, 6),
+    "columns flights": tables.flights,
+    "columns census": tables.census,
+    "three quantiles": fans.made_up,
+    "three quantiles flights": fans.flights,
 }
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     for workload in sys.argv[2:]:
-        np.savez(folder / f"{workload}.npz", **WORKLOADS[workload]())
+        made = WORKLOADS[workload]()
+        if made:  # empty where data are absent
+            np.savez(folder / f"{workload}.npz", **made)

@@ -47,7 +47,8 @@ def run(folder: Path) -> dict[str, Any]:
     numbers["pair"] = risk(middle, late, folder)
     numbers["online"] = replay(flights)
     numbers["alarms"] = watch(late, numbers["found"])
-    draw(*numbers.pop("audits"), numbers["online"]["monthly"], folder / "picture.png")
+    before, after = numbers.pop("audits")
+    draw(before, after, numbers["online"]["monthly"], folder / "picture.png")
     say(
         "Done",
         f"in {time.perf_counter() - start:.0f} s. Open {folder / 'report.html'} in a browser, picture.png and pair.html beside it. The "
