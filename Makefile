@@ -9,7 +9,7 @@ BUILDERS := hatchling editables setuptools
 KERNELS := multivalid/kernels/build.py $(wildcard multivalid/kernels/*.[ch])
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-spark lint types layers pytest demo docs browser postgres wheel versus bench clean
+.PHONY: help test test-spark lint types layers pytest demo docs browser postgres wheel versus numbers mutants bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -101,6 +101,9 @@ wheel:  ## a wheel for package indexes in dist/, tried in an empty environment
 
 versus:  ## compare with other libraries, each in its own environment (long); writes benchmarks/versus/results.md
 	$(PYTHON) benchmarks/versus/run.py
+
+numbers: $(VENV)/.demo  ## renew the numbers in README.md from what their commands print (long, on a quiet machine)
+	$(BIN)/python benchmarks/numbers.py
 
 bench: $(STAMP)  ## speed and memory against plain NumPy
 	$(BIN)/python benchmarks/audit.py
