@@ -105,6 +105,9 @@ versus:  ## compare with other libraries, each in its own environment (long); wr
 numbers: $(VENV)/.demo  ## renew the numbers in README.md from what their commands print (long, on a quiet machine)
 	$(BIN)/python benchmarks/numbers.py
 
+mutants: $(STAMP)  ## change formulas one at a time and see whether a test notices (hours)
+	$(BIN)/python benchmarks/mutants.py
+
 bench: $(STAMP)  ## speed and memory against plain NumPy
 	$(BIN)/python benchmarks/audit.py
 
