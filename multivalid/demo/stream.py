@@ -36,7 +36,8 @@ def replay(flights: Any) -> dict[str, Any]:
         line(f"{name:<7} flights within the limit, by month: {' '.join(f'{100 * share:.0f}' for share in shares)} %")
     prop = mv.Quantile(data.TAU)
     before, after = (mv.audit("arr_delay", name, data=stream, groups=groups, property=prop) for name in ("plain", "online"))
-    assert before.score is not None and after.score is not None  # every quantile has a score
+    assert before.score is not None  # every quantile has a score
+    assert after.score is not None
     table(
         ("largest error of any group", before.error, after.error),
         ("mean score (pinball loss up to a constant)", before.score, after.score),
