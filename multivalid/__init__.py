@@ -7,7 +7,7 @@ of the label distribution that can be calibrated: means, quantiles, expectiles, 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from multivalid.late import late
+from multivalid.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from multivalid import estimators as estimators
@@ -226,4 +226,4 @@ for _name in ("audit", "discover", "scope"):
     globals().pop(_name, None)
 
 if not TYPE_CHECKING:  # else every misspelt name would pass the type checker
-    __getattr__, __dir__ = late(__name__, globals(), _PLACES)
+    __getattr__, __dir__ = lazy_names(__name__, globals(), _PLACES)

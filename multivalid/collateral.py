@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.calibration import Calibration
-from multivalid.discover import words
+from multivalid.discover import sentences
 from multivalid.discover.discovery import discover
 from multivalid.discover.features import LEAST_ROWS
 from multivalid.errors import InputError
@@ -78,6 +78,6 @@ def _worse(
         if abs(new) > abs(old):
             side = "too high" if new > 0 else "too low"
             out.append(
-                f"{text}: predicted {side} by {words.amount(new, percent)} on average, before by {words.amount(old, percent)}"
+                f"{text}: predicted {side} by {sentences.amount(new, percent)} on average, before by {sentences.amount(old, percent)}"
             )
     return out

@@ -29,7 +29,7 @@ def after(code: str) -> set[str]:
 def test_importing_loads_next_to_nothing():
     loaded = after("import multivalid")
     assert {name for name in loaded if name.startswith("multivalid")} == {
-        "multivalid", "multivalid.audit", "multivalid.discover", "multivalid.late", "multivalid.scope",
+        "multivalid", "multivalid.audit", "multivalid.discover", "multivalid.lazy_names", "multivalid.scope",
     }  # fmt: skip
     assert loaded.isdisjoint([*HEAVY, "numpy", "scipy", "narwhals", "dataclasses", "inspect", "hashlib"])
 
@@ -65,7 +65,7 @@ def test_late_names_are_those_that_type_checkers_see(module):
 @pytest.mark.parametrize(
     "first",
     [
-        "import multivalid.audit.pair, multivalid.scope.odd",
+        "import multivalid.audit.pair, multivalid.scope.convex_without_v",
         "from multivalid.scope import require; from multivalid.audit.audit import Audit",
         "import multivalid.fit, multivalid.online, multivalid.estimators",
         "import multivalid; multivalid.multicalibrate; import importlib; importlib.reload(multivalid)",

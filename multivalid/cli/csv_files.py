@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from multivalid.cli.engine_names import column, file_name, literal
 from multivalid.cli.exits import bad_data, one_line, usage
-from multivalid.cli.sql import column, file_name, literal
 
 DELIMITERS, DECIMALS, ENCODINGS = (
     {",": ",", ";": ";", "|": "|", "tab": "\t", "\t": "\t"},

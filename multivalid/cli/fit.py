@@ -11,10 +11,10 @@ import multivalid as mv
 from multivalid.cli import gates, options, tables
 from multivalid.cli.arguments import fitted_named, group_items, label_numbers, limit, option, prediction_columns
 from multivalid.cli.discover import column_names
+from multivalid.cli.engine_names import unused
 from multivalid.cli.exits import usage
 from multivalid.cli.json_output import print_json
 from multivalid.cli.reading import Data, Store
-from multivalid.cli.sql import unused
 from multivalid.cli.writing import check_output, check_report, outputs
 from multivalid.validate import fraction, positive
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from multivalid.cli import csv_files, signals
 from multivalid.cli.csv_files import Layout
+from multivalid.cli.engine_names import file_name, literal, unused
 from multivalid.cli.exits import bad_data, one_line, usage
-from multivalid.cli.sql import file_name, literal, unused
 
 PARQUET, CSV = (".parquet", ".pq"), (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 

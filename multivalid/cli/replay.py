@@ -11,10 +11,10 @@ import typer
 import multivalid as mv
 from multivalid.cli import options, tables
 from multivalid.cli.arguments import group_items, property_named
+from multivalid.cli.engine_names import column, unused
 from multivalid.cli.exits import bad_data
 from multivalid.cli.json_output import print_json
 from multivalid.cli.reading import Data
-from multivalid.cli.sql import column, unused
 from multivalid.cli.writing import check_output, outputs, write_rows
 
 

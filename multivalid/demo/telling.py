@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multivalid.report.words import change_text, number
+from multivalid.report.sentences import change_text, number
 
 WIDTH = 110
 

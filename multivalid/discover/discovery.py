@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from multivalid import validate
 from multivalid.atoms.frames import from_columns
-from multivalid.discover import words
+from multivalid.discover import sentences
 from multivalid.discover.confirm import LEVEL
 from multivalid.discover.coordinates import Searched
 from multivalid.errors import InputError
@@ -91,14 +91,14 @@ class Discovery:
         percent = self.coordinates[0].percent
         count = len(self.table["name"])
         if not count:
-            return [words.nothing(self.smallest, percent, self.tested, self.searched)]
-        lines = [words.heading(count, self.tested, self.searched, self.tried)]
+            return [sentences.nothing(self.smallest, percent, self.tested, self.searched)]
+        lines = [sentences.heading(count, self.tested, self.searched, self.tried)]
         if self.beyond:
             lines.append(f"(gaps are what is left beyond the {self.beyond} groups named)")
         for i in range(count)[:k]:
             owner = self.coordinates[int(self.table["place"][i])]
             label = f"[{owner.coordinate.name}] " if len(self.coordinates) > 1 else ""
-            lines.append(f"- {label}{words.line(self.table, i, owner.prop, owner.percent)}")
+            lines.append(f"- {label}{sentences.line(self.table, i, owner.prop, owner.percent)}")
         return lines
 
     def to_frame(self) -> Any:

@@ -1,6 +1,5 @@
 """What is predicted: properties of a label distribution, pairs of them, and functionals that can only be computed."""
 
-from multivalid.properties.atoms_only import Entropy, Mode
 from multivalid.properties.base import Facts, Interval, Pieces, Property
 from multivalid.properties.classes import Classes
 from multivalid.properties.dispersion import (
@@ -23,6 +22,7 @@ from multivalid.properties.huber import Huber
 from multivalid.properties.law import Law
 from multivalid.properties.lp_quantile import LpQuantile
 from multivalid.properties.mean import Mean
+from multivalid.properties.mode_entropy import Entropy, Mode
 from multivalid.properties.moment import EventProbability, Moment
 from multivalid.properties.named_distortions import DualPower, ExponentialSpectral, MinVar, ProportionalHazard, Wang
 from multivalid.properties.order_spread import GiniDeviation, InterquartileRange, MedianAbsoluteDeviation, Range, Variantile

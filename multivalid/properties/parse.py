@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from multivalid.errors import InputError, ScopeError
-from multivalid.properties.atoms_only import Entropy, Mode
 from multivalid.properties.base import Property
 from multivalid.properties.classes import Classes, read_class
 from multivalid.properties.dispersion import (
@@ -29,6 +28,7 @@ from multivalid.properties.geometric_mean import GeometricMean
 from multivalid.properties.huber import Huber
 from multivalid.properties.lp_quantile import LpQuantile
 from multivalid.properties.mean import Mean
+from multivalid.properties.mode_entropy import Entropy, Mode
 from multivalid.properties.moment import EventProbability, Moment
 from multivalid.properties.named_distortions import DualPower, ExponentialSpectral, MinVar, ProportionalHazard, Wang
 from multivalid.properties.order_spread import GiniDeviation, InterquartileRange, MedianAbsoluteDeviation, Range, Variantile

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from multivalid.cells.sentences import headlines, off_groups, unknown_lines, worst_first
-from multivalid.report import figures, words
+from multivalid.report import figures, sentences
 from multivalid.report.readings import reading_of
 from multivalid.report.sources import Audited, Chapter, Story
 
@@ -32,8 +32,8 @@ def build(story: Story) -> dict[str, Any]:
         "kind": KIND,
         "version": VERSION,
         "title": story.title,
-        "verdict": words.verdict(story),
-        "property": {"name": repr(story.prop), "spec": story.prop.spec, "says": words.property_sentence(story.prop)},
+        "verdict": sentences.verdict(story),
+        "property": {"name": repr(story.prop), "spec": story.prop.spec, "says": sentences.property_sentence(story.prop)},
         "headline": [row for one in story.chapters for row in headline(one)],
     }
     if story.of_pair:
@@ -144,7 +144,7 @@ def _certificate(story: Story) -> dict[str, Any]:
     assert story.certificate is not None
     return {
         **story.certificate.to_json(),
-        "words": words.certificate(story.certificate),
+        "words": sentences.certificate(story.certificate),
         "trace": figures.thin(story.certificate.potential),
     }
 

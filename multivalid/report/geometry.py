@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from multivalid.report.words import number
+from multivalid.report.sentences import number
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from multivalid.errors import InputError
 from multivalid.report import content as contents
 from multivalid.report import geometry
 from multivalid.report.readings import reading_of
+from multivalid.report.sentences import change_text, number
 from multivalid.report.sources import Story
-from multivalid.report.words import change_text, number
 from multivalid.storage import refuse_model, write_text
 
 TEMPLATES = Path(__file__).parent / "templates"

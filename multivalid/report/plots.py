@@ -12,8 +12,8 @@ from multivalid.errors import InputError
 from multivalid.report import figures
 from multivalid.report.page import need
 from multivalid.report.readings import reading_of
+from multivalid.report.sentences import number
 from multivalid.report.sources import Audited
-from multivalid.report.words import number
 
 LINE = "#0068a8"
 

@@ -11,7 +11,7 @@ from typing import Any
 from multivalid.errors import InputError
 from multivalid.report.geometry import BOTTOM, LEFT, RIGHT, TOP, Scale, spread, ticks
 from multivalid.report.page import TEMPLATES, need, numbers_beside
-from multivalid.report.words import number
+from multivalid.report.sentences import number
 from multivalid.storage import refuse_model, write_text
 
 WIDTH, HEIGHT = 640.0, 220.0

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from multivalid.late import late
+from multivalid.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from multivalid.scope.certificate import Counterexample, certify
@@ -45,7 +45,7 @@ _HOMES = {
 }
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = late(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         globals(),
         {name: f"multivalid.scope.{home}" for home, names in _HOMES.items() for name in names},

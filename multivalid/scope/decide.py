@@ -10,11 +10,11 @@ from multivalid.properties import EndpointMix, Functional, Mode, Pair, Property,
 from multivalid.properties.distortion import Distortion
 from multivalid.properties.target import OwnColumn, Target
 from multivalid.scope import sources
+from multivalid.scope.convex_without_v import about_distortion, endpoint_mix, mode, quantile_mix
 from multivalid.scope.elicitable import about_property
 from multivalid.scope.evaluate import label_of
 from multivalid.scope.known import Known, known
 from multivalid.scope.level_sets import falsify
-from multivalid.scope.odd import about_distortion, endpoint_mix, mode, quantile_mix
 from multivalid.scope.verdict import Claim, Status, Verdict, refuted
 
 Subject = str | Target | Functional | Callable[..., Any]

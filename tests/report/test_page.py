@@ -20,7 +20,7 @@ import multivalid as mv
 from multivalid.cells.sentences import worst_first
 from multivalid.errors import InputError
 from multivalid.report.readings import reading_of
-from multivalid.report.words import number
+from multivalid.report.sentences import number
 from tests.report.conftest import HOSTILE, PAGES
 
 

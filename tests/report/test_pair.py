@@ -15,7 +15,7 @@ import multivalid as mv
 from multivalid.audit.audit import audit_source
 from multivalid.errors import InputError
 from multivalid.report import figures
-from multivalid.report.words import number
+from multivalid.report.sentences import number
 from multivalid.sources.open import open_source
 
 BOTH = ["limit", "tail"]

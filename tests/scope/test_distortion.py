@@ -16,7 +16,7 @@ from multivalid.properties import (
     Variance,
 )
 from multivalid.scope import classify, scope
-from multivalid.scope.odd import partner_of
+from multivalid.scope.convex_without_v import partner_of
 
 
 def knots(xs, ys):

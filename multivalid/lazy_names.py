@@ -7,14 +7,16 @@ from importlib import import_module
 from typing import Any
 
 
-def late(package: str, space: dict[str, Any], homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy_names(
+    package: str, space: dict[str, Any], homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` for a package: `homes` says in which module a name lives.
 
     A module that is itself a name of the package has itself as its home.
 
     Examples
     --------
-    >>> fetch, names = late("multivalid", {}, {"Grid": "multivalid.grid", "properties": "multivalid.properties"})
+    >>> fetch, names = lazy_names("multivalid", {}, {"Grid": "multivalid.grid", "properties": "multivalid.properties"})
     >>> fetch("Grid").uniform(0.0, 1.0, 2).points.tolist(), fetch("properties").__name__, names()
     ([0.25, 0.75], 'multivalid.properties', ['Grid', 'properties'])
     """
