@@ -284,6 +284,7 @@ class Calibration(Generic[T, C]):
         groups: Any = None,
         sample_weight: Any = None,
         title: str | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> Path:
         """Write a page that compares the model's own predictions with the calibrated ones, and its numbers beside it as JSON.
 
@@ -294,6 +295,10 @@ class Calibration(Generic[T, C]):
         y_true, y_pred, data, groups, sample_weight
             Rows to compare on, as for `audit`. Without them: the rows held out at the fit, or those fitted when none were; a
             model that was loaded has neither, and its report tells the certificate only.
+        title : str, optional
+            Heading of the page.
+        settings : mapping, optional
+            What else a reader needs to repeat the numbers: file names, model versions.
 
         Examples
         --------
@@ -302,11 +307,14 @@ class Calibration(Generic[T, C]):
         >>> fitted.report(pathlib.Path(tempfile.mkdtemp()) / "report.html", [0, 1], [0.4, 0.6]).name
         'report.html'
         """
+        from multivalid.report.origin import origin
         from multivalid.report.page import write
         from multivalid.report.sources import Story
 
         sizes = [len(grid) for grid in self.grids]
-        settings = {
+        told = {
+            **({} if y_true is None else origin(y_true, y_pred, data, sample_weight)),
+            **(settings or {}),
             "mode": self.certificate.mode,
             "levels of the model": sizes if len(sizes) > 1 else sizes[0],
             "patches": len(self.patches),
@@ -314,9 +322,9 @@ class Calibration(Generic[T, C]):
         before, after = self._compared(y_true, y_pred, data, groups, sample_weight)
         if after is None:
             heading = title or "A calibration and what it guarantees"
-            story = Story(self.property, heading, self._chapters(), self.certificate, self.groups.notes, settings)  # type: ignore[arg-type]
+            story = Story(self.property, heading, self._chapters(), self.certificate, self.groups.notes, told)  # type: ignore[arg-type]
             return write(story, path)
-        written: Path = after.report(path, before=before, certificate=self.certificate, title=title, settings=settings)
+        written: Path = after.report(path, before=before, certificate=self.certificate, title=title, settings=told)
         return written
 
     def _compared(self, y_true: Any, y_pred: Any, data: Any, groups: Any, sample_weight: Any) -> tuple[Any, Any]:

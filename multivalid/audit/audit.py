@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
@@ -88,6 +89,8 @@ class Audit:
     >>> found.worst(1)[0].identification
     -0.25
     """
+
+    origin: Mapping[str, str] = MappingProxyType({})  # the frame and the columns, where `audit` was given names
 
     def __init__(self, source: Source, target: Target, grids: tuple[Grid, ...], sums: tuple[CellSums, ...], laws: Laws) -> None:
         self.property, self.grids = target, grids
@@ -195,7 +198,8 @@ class Audit:
         from multivalid.report.page import write
         from multivalid.report.sources import story
 
-        return write(story(self, before, certificate, title, self.groups.notes, settings or {}), path)
+        told = {**self.origin, **(settings or {})}
+        return write(story(self, before, certificate, title, self.groups.notes, told), path)
 
     def plot_reliability(self, group: str | None = None, *, coordinate: int = 0, ax: Any = None, **style: Any) -> Any:
         """Observed against predicted for a group (the worst when None) with a 95 % band, on a matplotlib axis; returns the axis."""
@@ -325,7 +329,11 @@ def audit(
         given.y_true, given.y_pred, groups=given.groups, data=given.data, target=target, sample_weight=given.sample_weight,
         cluster=given.others["cluster"],
     )  # fmt: skip
-    return audit_source(source, target, grid)
+    from multivalid.report.origin import origin
+
+    found = audit_source(source, target, grid)
+    found.origin = origin(y_true, y_pred, data, sample_weight, cluster)
+    return found
 
 
 @overload

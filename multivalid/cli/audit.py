@@ -56,7 +56,7 @@ def audit(
         else:
             found = mv.audit(label, predicted, groups=items, data=rows, property=target, sample_weight=weight, cluster=cluster)
         if report is not None:
-            found.report(out.place(report))
+            found.report(out.place(report), settings=data.settings)
     notes = [*found.groups.notes, *([f"Report: {report}"] if report else [])]
     if json:
         print_json(

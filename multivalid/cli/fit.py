@@ -94,7 +94,7 @@ def fit(
         if model is not None:
             made.save(out.place(model))
         if report is not None:
-            made.report(out.place(report), label, predicted, data=judged, sample_weight=weight)
+            made.report(out.place(report), label, predicted, data=judged, sample_weight=weight, settings=data.settings)
     if json:
         print_json(_as_data(made, compared))
     else:

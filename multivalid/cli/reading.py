@@ -27,6 +27,11 @@ class Data:
     layout: Layout = field(default_factory=Layout)
     memory: str = "1GB"
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """What a report says of its data: the files as they were given."""
+        return {"data": ", ".join(self.paths)}
+
     @contextmanager
     def open(self, numbers: Sequence[str | None] = ()) -> Iterator[Store]:
         """The rows of all files while the block lasts; `numbers` are columns that must be numeric."""

@@ -46,7 +46,14 @@ def report(
         rows = store.rows if len(columns) == 1 else store.rows.to_arrow_table()  # pairs are audited in memory
         if fitted is None:
             found = mv.audit(label, predicted, groups=items, data=rows, property=target, sample_weight=weight)
-            found.report(out.place(output))
+            found.report(out.place(output), settings=data.settings)
         else:
-            fitted.report(out.place(output), label, predicted, data=rows, sample_weight=weight)
+            fitted.report(
+                out.place(output),
+                label,
+                predicted,
+                data=rows,
+                sample_weight=weight,
+                settings={**data.settings, "model": str(model)},
+            )
     typer.echo(f"Report: {output}")

@@ -12,6 +12,7 @@ import numpy as np
 
 from multivalid.cells.sentences import headlines, off_groups, unknown_lines, worst_first
 from multivalid.report import figures, sentences
+from multivalid.report.origin import today
 from multivalid.report.readings import reading_of
 from multivalid.report.sources import Audited, Chapter, Story
 
@@ -43,7 +44,7 @@ def build(story: Story) -> dict[str, Any]:
     content |= {
         "certificate": None if story.certificate is None else _certificate(story),
         "scope": scope_verdict(story.prop),
-        "settings": {**_settings(story), **story.settings},
+        "settings": {**story.settings, **today(), **_settings(story)},
         "notes": list(story.notes),
     }
     plain_content = plain(content)
