@@ -44,6 +44,9 @@ _CALCULATE: dict[str, Callable[[float, float], float]] = {
 }
 
 
+EXACT = 2**53  # whole numbers below are the same as float64
+
+
 def row_test(condition: Condition, text: str) -> RowTest:
     """A function from a row to True or False; `text` is what errors show."""
     test = _Compiler(text).condition(condition)
@@ -54,7 +57,27 @@ def row_test(condition: Condition, text: str) -> RowTest:
         except OverflowError:
             raise InputError(f"predicate {text!r}: a value of the row is too large for a float64.") from None
 
-    return guarded
+    return _sooner(condition, guarded)
+
+
+def _sooner(condition: Condition, test: RowTest) -> RowTest:
+    """The same answer as `test`, sooner where a column is compared with a constant and its value has the usual type."""
+    kind: type[Any]
+    constant: Scalar
+    match condition:
+        case Compare(op, Column(name), Literal(str() as text)):
+            kind, constant = str, text
+        case Compare(op, Column(name), Literal(int() | float() as number)) if type(number) is not bool and abs(number) < EXACT:
+            kind, constant = float, float(number)
+        case _:
+            return test
+    compare = COMPARE[op]
+
+    def quick(row: Row) -> bool:
+        value = row.get(name)
+        return bool(compare(value, constant)) if type(value) is kind and value == value else test(row)
+
+    return quick
 
 
 class _Compiler:
@@ -80,7 +103,7 @@ class _Compiler:
             case Member(term, choices, negated):
                 return self._member(term, choices, negated)
             case Compare(op, left, right):
-                return self._compare(op, left, right)
+                return _sooner(node, self._compare(op, left, right))
 
     def _flag(self, column: Column) -> RowTest:
         name = column.name

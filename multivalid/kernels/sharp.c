@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
 #define WIDE __attribute__((target_clones("avx2", "default"))) /* the widest registers that the machine has; no fused operations */
@@ -17,7 +18,7 @@
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
-enum { SPEEDS = 5, LEARNERS = 10, EXPERTS = 11, HATS = 10, KEPT = 1024, FIRST_EDGES = 64 };
+enum { SPEEDS = 5, LEARNERS = 10, EXPERTS = 11, HATS = 10, KEPT = 1024, FIRST_EDGES = 64, MOST_RATES = 32, SOME = 16 };
 enum { LO, LENGTH, LOWEST, LOW_VALUE, HIGH_VALUE, BOUND, STAKE, KIND, TAU };                                    /* setting */
 enum { ROUNDS, MISS, SQUARED, FLATNESS, BASES, BASE_MEAN, BASE_SQUARES, GUIDES, USED, START };                  /* running */
 
@@ -58,7 +59,14 @@ static const double STEP[SPEEDS] = {0.0, 0.01, 0.03, 0.1, 0.3};
 static const double LEAK[SPEEDS] = {0.0, 0.01, 0.03, 0.003, 0.003};
 enum { ACTUAL = 2 + LEARNERS, VALUES };
 enum { EVERYONE_ONLY = 3 }; /* from this speed on only group 0 is fast */
+static const double RATE[MOST_RATES] = {
+    0x1p-0,  0x1p-1,  0x1p-2,  0x1p-3,  0x1p-4,  0x1p-5,  0x1p-6,  0x1p-7,  0x1p-8,  0x1p-9,  0x1p-10,
+    0x1p-11, 0x1p-12, 0x1p-13, 0x1p-14, 0x1p-15, 0x1p-16, 0x1p-17, 0x1p-18, 0x1p-19, 0x1p-20, 0x1p-21,
+    0x1p-22, 0x1p-23, 0x1p-24, 0x1p-25, 0x1p-26, 0x1p-27, 0x1p-28, 0x1p-29, 0x1p-30, 0x1p-31}; /* of a bet, over the largest */
 static const double KNOT[HATS] = {-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.25, 1.5, 2.0};
+
+/* Two numbers in one register; compilers do not find loops of ten by themselves. */
+typedef double two_t __attribute__((vector_size(16), aligned(8), may_alias));
 
 static double clip(double x, double lo, double hi) { return x < lo ? lo : x > hi ? hi : x; }
 
@@ -86,12 +94,15 @@ static void describe_base(const sharp_t *s, double base, play_t *play)
 
 WIDE static void ask_experts(const sharp_t *s, const int64_t *active, int64_t n, play_t *play)
 {
-    double shift[LEARNERS] = {0.0}, position = play->expert[LEARNERS], odds = logit(position), tilt = play->tilt;
+    double shift[LEARNERS], position = play->expert[LEARNERS], odds = logit(position), tilt = play->tilt;
+    two_t sum[LEARNERS / 2] = {{0.0}};
     for (int64_t a = 0; a < n; a++) {
-        size_t at = (size_t)active[a] * LEARNERS;
-        for (int l = 0; l < LEARNERS; l++)
-            shift[l] += s->slow[at + l] + s->fast[at + l] + tilt * s->slope[at + l];
+        const two_t *slow = (two_t *)(s->slow + active[a] * LEARNERS), *fast = (two_t *)(s->fast + active[a] * LEARNERS);
+        const two_t *slope = (two_t *)(s->slope + active[a] * LEARNERS);
+        for (int l = 0; l < LEARNERS / 2; l++)
+            sum[l] += slow[l] + fast[l] + tilt * slope[l];
     }
+    memcpy(shift, sum, sizeof shift);
     const double *below = s->hats + (size_t)play->hat * LEARNERS, *above = below + LEARNERS;
     double high = play->has_base ? play->hat_share : 0.0, low = play->has_base ? 1.0 - high : 0.0;
     for (int l = 0; l < LEARNERS; l++) {
@@ -109,6 +120,17 @@ static void mix_experts(const sharp_t *s, play_t *play)
         mixed += w * play->expert[l];
     }
     play->guide = total > 0.0 ? clip(mixed / total, 0.0, 1.0) : play->expert[LEARNERS];
+}
+
+INLINE void move_group(two_t *slow, two_t *slope, two_t *fast, double rate, double lean, const two_t *move, const two_t *keep,
+                       const two_t *push)
+{
+    for (int l = 0; l < LEARNERS / 2; l++) {
+        two_t step = rate * move[l];
+        slow[l] -= step;
+        slope[l] -= lean * step;
+        fast[l] = keep[l] * fast[l] - push[l];
+    }
 }
 
 /* value[0] is V at the prediction, value[1] at the guide, value[2 + l] at learner l, all of the label cut to the range; value[ACTUAL] is V at
@@ -129,22 +151,27 @@ WIDE static void teach(sharp_t *s, const int64_t *active, int64_t n, const play_
     r[FLATNESS] += weight * play->guide * (1.0 - play->guide);
     double rms = sqrt(r[SQUARED] / r[ROUNDS]), miss = r[MISS] / r[ROUNDS];
     double scale = rms > 0.0 ? pace * miss / rms : 0.0, stretch = 1.0 / fmax(r[FLATNESS] / r[ROUNDS], 1e-3);
-    double move[LEARNERS];
-    for (int l = 0; l < LEARNERS; l++)
+    double move[LEARNERS], keep[2 * LEARNERS], push[2 * LEARNERS]; /* of the fast numbers: for everyone, then for the other groups */
+    for (int l = 0; l < LEARNERS; l++) {
+        int speed = l % SPEEDS, still = speed >= EVERYONE_ONLY;
         move[l] = scale * value[2 + l] * (l < SPEEDS ? 1.0 : stretch);
-    for (int64_t a = 0; a < n; a++) {
-        size_t g = (size_t)active[a], at = g * LEARNERS;
-        s->seen[g] += weight;
-        double rate = 0.1 / sqrt(10.0 + s->seen[g]), lean = 0.25 * rate * play->tilt;
-        for (int l = 0; l < LEARNERS; l++) {
-            s->slow[at + l] -= rate * move[l];
-            s->slope[at + l] -= lean * move[l];
-        }
-        int speeds = g == 0 ? SPEEDS : EVERYONE_ONLY;
-        for (int l = 0; l < LEARNERS; l++) {
-            int speed = l % SPEEDS;
-            if (speed < speeds)
-                s->fast[at + l] = (1.0 - LEAK[speed] * weight) * s->fast[at + l] - STEP[speed] * move[l];
+        keep[l] = 1.0 - LEAK[speed] * weight;
+        push[l] = STEP[speed] * move[l];
+        keep[LEARNERS + l] = still ? 1.0 : keep[l];
+        push[LEARNERS + l] = still ? 0.0 : push[l];
+    }
+    double lean = 0.25 * play->tilt, rate[SOME];
+    for (int64_t first = 0; first < n; first += SOME) {
+        int64_t some = n - first < SOME ? n - first : SOME;
+        for (int64_t a = 0; a < some; a++)
+            rate[a] = s->seen[active[first + a]] += weight;
+        for (int64_t a = 0; a < some; a++)
+            rate[a] = 0.1 / sqrt(10.0 + rate[a]);
+        for (int64_t a = 0; a < some; a++) {
+            int64_t g = active[first + a];
+            int from = g == 0 ? 0 : LEARNERS;
+            move_group((two_t *)(s->slow + g * LEARNERS), (two_t *)(s->slope + g * LEARNERS), (two_t *)(s->fast + g * LEARNERS), rate[a],
+                       lean, (two_t *)move, (two_t *)(keep + from), (two_t *)(push + from));
         }
     }
     if (!play->has_base)
@@ -182,14 +209,15 @@ static double pull(pull_t p, double offset) { return p.far * offset + p.near * c
 static pull_t find_pull(const sharp_t *s, int64_t copy)
 {
     pull_t p = {0.0, 0.0, 1.0};
-    double rate = 1.0;
-    for (int64_t k = 0; k < s->rates; k++, rate *= 0.5) {
-        p.far += rate * s->far[copy * s->rates + k];
-        p.near += rate * s->near[copy * s->rates + k];
-    }
-    double scale = 4.0 * (double)s->rates * s->setting[BOUND];
-    p.far /= scale;
-    p.near /= scale;
+    const double *far = s->far + copy * s->rates, *near = s->near + copy * s->rates;
+    double a[4] = {0.0}, b[4] = {0.0}, scale = 4.0 * (double)s->rates * s->setting[BOUND];
+    for (int64_t k = 0; k < s->rates; k += 4) /* rates come in fours */
+        for (int64_t j = 0; j < 4; j++) {
+            a[j] += RATE[k + j] * far[k + j];
+            b[j] += RATE[k + j] * near[k + j];
+        }
+    p.far = ((a[0] + a[1]) + (a[2] + a[3])) / scale;
+    p.near = ((b[0] + b[1]) + (b[2] + b[3])) / scale;
     if (s->running[ROUNDS] > 0.0)
         p.typical = fmax(s->running[MISS] / s->running[ROUNDS], 1e-6);
     return p;
@@ -242,51 +270,73 @@ static void walk(const sharp_t *s, const int64_t *active, int64_t n, play_t *pla
 }
 
 /* ---- bets ------------------------------------------------------------------------------------------------------------- */
-INLINE double multiply(double *restrict up, double *restrict down, double plus, double minus,
-                                                             double floor, int64_t rates)
+/* What a row multiplies the bets of its cells by in one of its buckets: the same for all of its groups. */
+typedef struct {
+    int64_t bucket;
+    double stake, part; /* weight in the bucket, and that times V */
+    double up[MOST_RATES], down[MOST_RATES];
+} factors_t;
+
+INLINE void find_factors(const sharp_t *s, const play_t *play, int64_t bucket, double stake, const double *value, factors_t *f)
 {
-    double total[4] = {0.0}, rate = 1.0;
-    for (int64_t k = 0; k < rates; k += 4, rate *= 0.0625)
-        for (int j = 0; j < 4; j++) {
-            double eta = rate * (1.0 / (double)(1 << j)), u = up[k + j] * (1.0 + plus * eta), d = down[k + j] * (1.0 - minus * eta);
+    f->bucket = bucket;
+    f->stake = stake;
+    f->part = stake * value[0];
+    double half = 0.5 * play->scale * f->part, plus = half / s->setting[LOW_VALUE], minus = half / s->setting[HIGH_VALUE];
+    for (int64_t k = 0; k < s->rates; k++) {
+        f->up[k] = 1.0 + plus * RATE[k];
+        f->down[k] = 1.0 - minus * RATE[k];
+    }
+}
+
+/* The new Σ rate·(up − down). */
+INLINE double multiply(double *restrict up, double *restrict down, const factors_t *restrict f, double floor, int64_t rates)
+{
+    double total[4] = {0.0};
+    for (int64_t k = 0; k < rates; k += 4)
+        for (int64_t j = 0; j < 4; j++) {
+            double u = up[k + j] * f->up[k + j], d = down[k + j] * f->down[k + j];
             up[k + j] = u = u < floor ? floor : u;
             down[k + j] = d = d < floor ? floor : d;
-            total[j] += eta * (u - d);
+            total[j] += RATE[k + j] * (u - d);
         }
     return (total[0] + total[1]) + (total[2] + total[3]);
 }
 
-INLINE void bet(sharp_t *s, int64_t group, int64_t bucket, double stake, const play_t *play, const double *value)
+INLINE void bet(sharp_t *s, int64_t group, const play_t *play, const factors_t *f, double actual)
 {
-    int64_t cell = group * s->buckets + bucket, mine = (int64_t)play->copy * s->groups * s->buckets + cell;
-    double part = stake * value[0];
-    s->count[cell] += stake;
-    s->sum[cell] += stake * value[ACTUAL];
-    s->square[cell] += part * part;
-    s->level[cell] += stake * play->prediction;
-    s->weight[mine] += stake * play->scale;
-    double n = s->weight[mine] + 1.0, floor = 1.0 / (n * n), half = 0.5 * play->scale * part;
+    int64_t cell = group * s->buckets + f->bucket, mine = (int64_t)play->copy * s->groups * s->buckets + cell;
+    s->count[cell] += f->stake;
+    s->sum[cell] += f->stake * actual;
+    s->square[cell] += f->part * f->part;
+    s->level[cell] += f->stake * play->prediction;
+    s->weight[mine] += f->stake * play->scale;
+    double n = s->weight[mine] + 1.0, floor = 1.0 / (n * n);
     double *up = s->up + mine * s->rates, *down = s->down + mine * s->rates;
-    double plus = half / s->setting[LOW_VALUE], minus = half / s->setting[HIGH_VALUE];
-    s->owed[mine] = s->rates == 16 ? multiply(up, down, plus, minus, floor, 16) : multiply(up, down, plus, minus, floor, s->rates);
+    s->owed[mine] = s->rates == 16 ? multiply(up, down, f, floor, 16) : multiply(up, down, f, floor, s->rates);
 }
 
 WIDE static void settle_bets(sharp_t *s, const int64_t *active, int64_t n, const play_t *play, const double *value, double weight)
 {
     int64_t copy = (int64_t)play->copy, bucket = (int64_t)play->bucket;
     double scale = play->scale;
+    factors_t below, above;
+    if (play->share > 0.0)
+        find_factors(s, play, bucket, weight * play->share, value, &below);
+    if (play->share < 1.0)
+        find_factors(s, play, bucket + 1, weight * (1.0 - play->share), value, &above);
     for (int64_t a = 0; a < n; a++) {
         s->rows[active[a]] += 1.0;
         if (play->share > 0.0)
-            bet(s, active[a], bucket, weight * play->share, play, value);
+            bet(s, active[a], play, &below, value[ACTUAL]);
         if (play->share < 1.0)
-            bet(s, active[a], bucket + 1, weight * (1.0 - play->share), play, value);
+            bet(s, active[a], play, &above, value[ACTUAL]);
     }
     s->played[copy] += weight * scale;
-    double count = s->played[copy] + 1.0, floor = 1.0 / (count * count), rate = 0.5 * scale * weight * value[0] / s->setting[BOUND];
+    double count = s->played[copy] + 1.0, floor = 1.0 / (count * count), half = 0.5 * scale * weight * value[0] / s->setting[BOUND];
     double *far = s->far + copy * s->rates, *near = s->near + copy * s->rates;
-    for (int64_t k = 0; k < s->rates; k++, rate *= 0.5) {
-        double f = far[k] * (1.0 + rate * play->offset), c = near[k] * (1.0 + rate * play->nearby);
+    for (int64_t k = 0; k < s->rates; k++) {
+        double f = far[k] * (1.0 + half * RATE[k] * play->offset), c = near[k] * (1.0 + half * RATE[k] * play->nearby);
         far[k] = f < floor ? floor : f;
         near[k] = c < floor ? floor : c;
     }
@@ -395,16 +445,36 @@ void multivalid_sharp_choose_many(const sharp_t *s, const int64_t *active, const
         multivalid_sharp_choose(s, active + starts[t], starts[t + 1] - starts[t], base[t], plays + t);
 }
 
-/* Row after row: predict, hear the label, learn. Labels lie in the range; `play` comes with copy, others, scale and range filled in. */
-void multivalid_sharp_replay(sharp_t *s, const int64_t *active, const int64_t *starts, int64_t rows, const double *base, const double *label,
-                             const double *weight, play_t *play, double *predictions)
+/* Numbers of the groups whose byte is 1, eight at a time where none is. */
+static int64_t find_active(const uint8_t *member, int64_t groups, int64_t *active)
+{
+    int64_t n = 0, g = 0;
+    while (g < groups) {
+        uint64_t eight = 0;
+        if (g + 8 <= groups)
+            memcpy(&eight, member + g, 8);
+        if (g + 8 <= groups && eight == 0) {
+            g += 8;
+            continue;
+        }
+        for (int64_t end = g + 8 < groups ? g + 8 : groups; g < end; g++) {
+            active[n] = g;
+            n += member[g] != 0;
+        }
+    }
+    return n;
+}
+
+/* Row after row: predict, hear the label, learn. Labels lie in the range; `play` comes with copy, others, scale and range filled in;
+ * `active` has room for all groups. */
+void multivalid_sharp_replay(sharp_t *s, const uint8_t *member, int64_t rows, const double *base, const double *label,
+                             const double *weight, int64_t *active, play_t *play, double *predictions)
 {
     for (int64_t t = 0; t < rows; t++) {
-        const int64_t *who = active + starts[t];
-        int64_t n = starts[t + 1] - starts[t];
-        multivalid_sharp_choose(s, who, n, base[t], play);
+        int64_t n = find_active(member + t * s->groups, s->groups, active);
+        multivalid_sharp_choose(s, active, n, base[t], play);
         predictions[t] = play->prediction;
         if (weight[t] > 0.0)
-            multivalid_sharp_learn(s, who, n, play, label[t], weight[t]);
+            multivalid_sharp_learn(s, active, n, play, label[t], weight[t]);
     }
 }

@@ -58,31 +58,29 @@ def replay(learner: OnlineMulticalibrator, data: Any, y: Any, *, base: Any, weig
     # Packed: one bit per row and group, so that even a long history fits.
     packed = [np.packbits(learner.setup.members.rows(part), axis=1) for part in _parts(data, size)]
     bits = np.concatenate(packed) if packed else np.zeros((0, 1), dtype=np.uint8)
-    order = np.arange(size) if time is None else np.argsort(_column(data, time, "time"), kind="stable")
+    order = None if time is None else np.argsort(_column(data, time, "time"), kind="stable")
     out = np.empty(given.shape)
     for start in range(0, size, BLOCK):
-        rows = order[start : start + BLOCK]
-        members = np.unpackbits(bits[rows], axis=1, count=len(learner.groups)).astype(bool)
+        rows = slice(start, start + BLOCK) if order is None else order[start : start + BLOCK]
+        members = np.unpackbits(bits[rows], axis=1, count=len(learner.groups)).view(bool)
         out[rows] = _replay_block(learner, members, given[rows], labels[rows], weights[rows])
         if progress:
             engine = learner._engine  # a durable learner answers nobody while a call is under way
-            _show(start + rows.size, size, float(engine.squared().max() / max(engine.weight, 1e-300)))
+            _show(min(start + BLOCK, size), size, float(engine.squared().max() / max(engine.weight, 1e-300)))
     return out
 
 
 # ---- inside ------------------------------------------------------------------------------------------------------------
 def _replay_block(learner: OnlineMulticalibrator, members: Bits, base: Array, labels: Array, weights: Array) -> Array:
     """At once where the algorithm can and nothing is to be recorded, else row by row."""
-    row, active = (np.ascontiguousarray(index) for index in np.nonzero(members))  # columns of one table otherwise
-    starts = np.searchsorted(row, np.arange(len(members) + 1))
     out, done = np.empty(base.shape), 0
     while done < labels.size:
         made = None
         if not learner._keeps_rounds:
             part = slice(done, None)
-            made = learner._engine.replay(active, starts[part], base[part], labels[part], weights[part])
+            made = learner._engine.replay(members[part], base[part], labels[part], weights[part])
         if made is None:
-            made = np.array([_one(learner, active[starts[done] : starts[done + 1]], base[done], labels[done], weights[done])])
+            made = np.array([_one(learner, members[done].nonzero()[0], base[done], labels[done], weights[done])])
         else:
             learner._next += len(made)
         out[done : done + len(made)] = made

@@ -15,7 +15,9 @@ from multivalid.online.tickets import Ticket
 
 def base(value: float | None) -> float | None:
     """A model's prediction, or none."""
-    return None if value is None else validate.real(value, "base")
+    if value is None or (type(value) is float and math.isfinite(value)):  # the usual cases first: checks cost as much as a round
+        return value
+    return validate.real(value, "base")
 
 
 def bases(value: Any, columns: int) -> NDArray[np.float64] | None:

@@ -12,6 +12,7 @@ from multivalid.online.draws import Draws
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+Bits = NDArray[np.bool_]
 
 
 class Play(Protocol):
@@ -66,7 +67,7 @@ class Engine(Protocol):
     def settle(self, play: Any, y: float, weight: float) -> None:
         """Its outcome."""
 
-    def replay(self, active: Index, starts: Index, base: Array, labels: Array, weights: Array) -> Array | None:
+    def replay(self, members: Bits, base: Array, labels: Array, weights: Array) -> Array | None:
         """Row after row at once, or None where that is not possible: nothing has changed then."""
 
     def squared(self) -> Array:

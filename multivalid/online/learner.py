@@ -121,19 +121,19 @@ class OnlineMulticalibrator:
     # ---- outcomes at once ------------------------------------------------------------------------------------------
     def predict_one(self, x: Any, base: Any = None) -> Any:
         """The prediction for `x`; `learn_one` with the same `x` then learns from it. `base` is a model's own prediction."""
-        bits = self.setup.members.row(x)
-        play = self._engine.play(bits.nonzero()[0], self._engine.check_base(base), self._draws)
-        self._pending = (bits.tobytes(), play)
+        active = self.setup.members.active(x)
+        play = self._engine.play(active, self._engine.check_base(base), self._draws)
+        self._pending = (active.tobytes(), play)
         return play.prediction
 
     def learn_one(self, x: Any, y: float, weight: float = 1.0) -> None:
         """The outcome of `x`. Without a `predict_one` for it just before, a prediction is made first."""
-        bits = self.setup.members.row(x)
+        active = self.setup.members.active(x)
         y, weight = self._engine.check_label(y), checks.weight(weight)
         used = self._draws.used
         key, play = self._pending or (b"", None)
-        if play is None or key != bits.tobytes():
-            play = self._engine.play(bits.nonzero()[0], None, self._draws)
+        if play is None or key != active.tobytes():
+            play = self._engine.play(active, None, self._draws)
         shown = self._engine.shown(y, self._draws)
         self._keep(used, self._record_rounds, [play], [shown], [weight])
         self._pending = None
@@ -144,7 +144,7 @@ class OnlineMulticalibrator:
     # ---- outcomes later ----------------------------------------------------------------------------------------------
     def ask(self, x: Any, base: Any = None, *, key: str | int | None = None) -> Ticket:
         """A prediction with a number, and a key of your own if you like, for an outcome that comes later."""
-        active, base, key = self.setup.members.row(x).nonzero()[0], self._engine.check_base(base), checks.key(key)
+        active, base, key = self.setup.members.active(x), self._engine.check_base(base), checks.key(key)
         if key is not None and key in self._keys:
             raise InputError(f"key {key!r} already names an open ticket ({self._keys[key]}); tell or forget that first.")
         used = self._draws.used

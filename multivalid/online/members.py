@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from multivalid.errors import InputError, PredicateError
 from multivalid.groups.family import FittedGroups, Groups
 
 Bits = NDArray[np.bool_]
+Index = NDArray[np.int64]
 EVERYONE = "everyone"
 
 
@@ -23,6 +25,9 @@ class Members(Protocol):
 
     def row(self, x: Any) -> Bits:
         """Which groups `x` is in; entry 0 is True."""
+
+    def active(self, x: Any) -> Index:
+        """The same as the numbers of those groups, in order."""
 
     def rows(self, data: Any) -> Bits:
         """The same for many rows at once: (rows, groups)."""
@@ -51,6 +56,9 @@ class BooleanRows:
         plain = type(x) is np.ndarray and x.dtype == np.bool_ and x.shape == (self.count,)
         out[1:] = x if plain else self._booleans(x, (self.count,))
         return out
+
+    def active(self, x: Any) -> Index:
+        return self.row(x).nonzero()[0]
 
     def rows(self, data: Any) -> Bits:
         body = self._booleans(data, (None, self.count))
@@ -84,11 +92,27 @@ class Fitted:
     def __init__(self, groups: FittedGroups) -> None:
         self.groups = groups
         self.names = tuple(groups.names)
+        self._columns = groups.columns
+        self._last: tuple[list[Any], Index] = ([], np.zeros(1, dtype=np.int64))
 
     def row(self, x: Any) -> Bits:
+        self._check(x)
+        return self.groups.row(x)
+
+    def active(self, x: Any) -> Index:
+        if type(x) is not dict:
+            return self.row(x).nonzero()[0]
+        # A row comes twice, to be predicted and to be learned: the very same values are in the same groups.
+        values = [x.get(name) for name in self._columns]
+        before, active = self._last
+        if len(values) != len(before) or not all(map(is_, values, before)):
+            active = np.array([0, *self.groups.numbers_of(x)], dtype=np.int64)
+            self._last = values, active
+        return active
+
+    def _check(self, x: Any) -> None:
         if not isinstance(x, Mapping) and not self.groups.arrays:
             raise InputError(f"x must be a dict from feature to value because groups are conditions, got {type(x).__name__}.")
-        return self.groups.row(x)
 
     def rows(self, data: Any) -> Bits:
         if isinstance(data, (Sequence, np.ndarray)) and not isinstance(data, (str, bytes)):

@@ -54,7 +54,8 @@ def restore(learner: OnlineMulticalibrator, state: dict[str, Any]) -> None:
     learner._keys = {key: number for number, key in learner._key_of.items()}
     if not set(learner._key_of) <= set(learner._open) or len(learner._keys) != len(learner._key_of):
         raise ValueError("keys must name open tickets, each its own")
-    learner._pending = None if pending is None else (bytes.fromhex(pending[0]), engine.play_from_json(pending[1]))
+    awaited = None if pending is None else engine.play_from_json(pending[1])
+    learner._pending = None if awaited is None else (awaited.active.tobytes(), awaited)
     engine.reopen(learner._open.values())
 
 

@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 
+import multivalid as mv
 from multivalid.online import OnlineMulticalibrator
 
 STREAM = np.random.default_rng(12)
@@ -39,8 +40,22 @@ def write(path: str, mode: str, pipe: int) -> None:
                 os.write(pipe, struct.pack("q", ticket.id))
 
 
-def check(path: str, acknowledged: list[int]) -> None:
+def watch(path: str, pipe: int) -> None:
+    """The same for a monitor; each round kept is acknowledged."""
+    monitor = mv.Monitor.open(path)
+    while True:
+        i = monitor.rounds
+        monitor.update(ROWS[i], LABELS[i], LABELS[i] > 0.6)
+        os.write(pipe, struct.pack("q", i))
+
+
+def check(path: str, mode: str, acknowledged: list[int]) -> None:
     """After a restart: every acknowledged round is there, and none twice."""
+    if mode == "monitor":
+        with mv.Monitor.open(path) as kept:
+            assert len(set(acknowledged)) == len(acknowledged)
+            assert set(acknowledged) <= set(range(kept.rounds))
+        return
     with OnlineMulticalibrator.open(path) as kept:
         told = [number for number, _, _, order, _, _ in kept.history() if order is not None]
         assert len(set(told)) == len(told) == kept.rounds
@@ -49,7 +64,10 @@ def check(path: str, acknowledged: list[int]) -> None:
 
 def main(path: str, mode: str, kills: int, seed: int) -> None:
     random.seed(seed)
-    OnlineMulticalibrator.open(path, "quantile:0.9", 7, m=10, seed=3).close()
+    if mode == "monitor":
+        mv.Monitor.open(path, "mean", 7, window=50).close()
+    else:
+        OnlineMulticalibrator.open(path, "quantile:0.9", 7, m=10, seed=3).close()
     acknowledged: list[int] = []
     for _ in range(kills):
         reader, writer = os.pipe()
@@ -57,6 +75,8 @@ def main(path: str, mode: str, kills: int, seed: int) -> None:
         if child == 0:
             os.close(reader)
             try:
+                if mode == "monitor":
+                    watch(path, writer)
                 write(path, mode, writer)
             finally:
                 os._exit(70)
@@ -69,7 +89,7 @@ def main(path: str, mode: str, kills: int, seed: int) -> None:
             data += part
         os.close(reader)
         acknowledged += [n for (n,) in struct.iter_unpack("q", data[: len(data) // 8 * 8])]
-        check(path, acknowledged)
+        check(path, mode, acknowledged)
     sys.stdout.write(json.dumps(acknowledged))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import multivalid as mv
 from multivalid.online import OnlineMulticalibrator
 
 from .streams import same
@@ -17,20 +18,26 @@ from .streams import same
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 
 
-@pytest.mark.parametrize(("mode", "kills"), [("at once", 30), ("later", 20)])
-def test_kill(tmp_path: Path, mode: str, kills: int) -> None:
+def killed(folder: Path, mode: str, kills: int, seed: int = 1) -> list[int]:
+    """Numbers of the rounds that writers had acknowledged before they were killed."""
     from . import crash_child
 
-    path = tmp_path / "s.db"
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
-        [sys.executable, crash_child.__file__, str(path), mode, str(kills), "1"],
-        capture_output=True, text=True, check=True, env=environment, timeout=120,
+        [sys.executable, crash_child.__file__, str(folder / "s.db"), mode, str(kills), str(seed)],
+        capture_output=True, text=True, check=True, env=environment, timeout=300,
     )  # fmt: skip
-    acknowledged = json.loads(done.stdout)
+    acknowledged: list[int] = json.loads(done.stdout)
     assert len(acknowledged) > 3 * kills
     assert len(set(acknowledged)) == len(acknowledged)
+    return acknowledged
 
+
+@pytest.mark.parametrize(("mode", "kills"), [("at once", 30), ("later", 20)])
+def test_killed_learners_lose_nothing(tmp_path: Path, mode: str, kills: int) -> None:
+    from . import crash_child
+
+    path, acknowledged = tmp_path / "s.db", killed(tmp_path, mode, kills)
     with OnlineMulticalibrator.open(path) as kept:
         history = list(kept.history())
         told = {number: order for number, _, _, order, _, _ in history if order is not None}
@@ -56,3 +63,16 @@ def test_kill(tmp_path: Path, mode: str, kills: int) -> None:
             with OnlineMulticalibrator.open(path) as replayed:
                 assert replayed._engine.state() == before
         fresh.close()
+
+
+@pytest.mark.parametrize("kills", [50])
+def test_killed_monitors_lose_nothing(tmp_path: Path, kills: int) -> None:
+    from . import crash_child
+
+    acknowledged = killed(tmp_path, "monitor", kills)
+    plain = mv.Monitor("mean", 7, window=50)
+    with mv.Monitor.open(tmp_path / "s.db") as kept:
+        assert len(acknowledged) <= kept.rounds <= len(acknowledged) + kills
+        rows, labels = crash_child.ROWS[: kept.rounds], crash_child.LABELS[: kept.rounds]
+        plain.update_many(rows, labels, labels > 0.6)
+        assert kept.to_json() == plain.to_json()

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import multivalid as mv
@@ -164,39 +161,3 @@ def test_a_monitor_with_other_settings_is_refused(tmp_path: Path) -> None:
     OnlineMulticalibrator.open(tmp_path / "l.db", "mean", 1).close()
     with pytest.raises(ModelFileError, match=r"holds 'multivalid\.online\.durable'"):
         mv.Monitor.open(tmp_path / "l.db")
-
-
-WRITE = """
-import sys, numpy as np, multivalid as mv
-rng = np.random.default_rng(0)
-rows, p, y = rng.random((100_000, 2)) < 0.5, rng.random(100_000), rng.random(100_000) < 0.5
-monitor = mv.Monitor.open(sys.argv[1])
-while True:
-    i = monitor.rounds
-    monitor.update(rows[i], p[i], y[i])
-    sys.stdout.write(f"{i + 1}\\n")
-    sys.stdout.flush()
-"""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_killed_monitors_lose_nothing(tmp_path: Path) -> None:
-    path, rng = tmp_path / "s.db", np.random.default_rng(0)
-    rows, p, y = rng.random((100_000, 2)) < 0.5, rng.random(100_000), rng.random(100_000) < 0.5
-    mv.Monitor.open(path, "mean", 2, window=50).close()
-    acknowledged = 0
-    for kill in range(8):
-        child = subprocess.Popen([sys.executable, "-c", WRITE, str(path)], stdout=subprocess.PIPE, text=True)
-        assert child.stdout is not None
-        for _ in range(20 + 37 * kill):
-            acknowledged = int(child.stdout.readline())
-        time.sleep(0.001 * kill)
-        child.send_signal(signal.SIGKILL)
-        acknowledged = max([acknowledged, *(int(line) for line in child.stdout.read().splitlines() if line)])
-        child.stdout.close()
-        child.wait()
-    plain = mv.Monitor("mean", 2, window=50)
-    with mv.Monitor.open(path) as kept:
-        assert acknowledged <= kept.rounds <= acknowledged + 8
-        plain.update_many(rows[: kept.rounds], p[: kept.rounds], y[: kept.rounds])
-        assert kept.to_json() == plain.to_json()

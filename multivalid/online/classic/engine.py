@@ -23,6 +23,7 @@ from multivalid.online.draws import Draws
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+Bits = NDArray[np.bool_]
 
 
 class ClassicEngine:
@@ -102,7 +103,7 @@ class ClassicEngine:
         if rest:
             self.guide.learn(active, weight * rest[0] / self.setup.facts.bound)
 
-    def replay(self, active: Index, starts: Index, base: Array, labels: Array, weights: Array) -> Array | None:
+    def replay(self, members: Bits, base: Array, labels: Array, weights: Array) -> Array | None:
         """Only row by row."""
         return None
 

@@ -16,7 +16,7 @@ MASK = (1 << 64) - 1
 
 def keep_guide(t: Tables, guide: float) -> None:
     """Take the guide of a round into the sample, and renew the edges when it is time."""
-    seen = int(t.running[GUIDES])
+    seen = int(t.running.item(GUIDES))
     slot = seen if seen < KEPT else scramble(seen) % (seen + 1)
     if slot < KEPT:
         t.kept[slot] = guide

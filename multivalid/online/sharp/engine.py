@@ -14,7 +14,21 @@ from multivalid.online import checks
 from multivalid.online.draws import Draws
 from multivalid.online.sharp import late, reading
 from multivalid.online.sharp.bets import ACTUAL
-from multivalid.online.sharp.play import BUCKET, EXPERT, FROM, GUIDE, LEARNERS, PREDICTION, SHARE, SIZE, WIDTH, Array, Index, Play
+from multivalid.online.sharp.play import (
+    BUCKET,
+    EXPERT,
+    FROM,
+    GUIDE,
+    LEARNERS,
+    PREDICTION,
+    SHARE,
+    SIZE,
+    WIDTH,
+    Array,
+    Bits,
+    Index,
+    Play,
+)
 from multivalid.online.sharp.promise import cell_bounds, squared_bounds
 from multivalid.online.sharp.ranges import carry_over, first_range, grow, grown_range, set_range
 from multivalid.online.sharp.rounds import VALUES, rounds_on
@@ -122,9 +136,15 @@ class SharpEngine:
             self._outside(y)
         return None
 
-    def replay(self, active: Index, starts: Index, base: Array, labels: Array, weights: Array) -> Array | None:
+    def replay(self, members: Bits, base: Array, labels: Array, weights: Array) -> Array | None:
         """Row after row without Python between, up to the first label outside the range; None where not even one row can go so."""
-        if self.labels is None or self.queue.busy or self.setup.batch > 1 or self.setup.shares == "drawn":
+        if (
+            self.labels is None
+            or not self._rounds.replays
+            or self.queue.busy
+            or self.setup.batch > 1
+            or self.setup.shares == "drawn"
+        ):
             return None
         inside = (labels >= self.labels[0]) & (labels <= self.labels[1])
         count = labels.size if inside.all() else int(np.argmin(inside))
@@ -133,9 +153,8 @@ class SharpEngine:
         numbers = np.zeros(SIZE)
         self.queue.place(numbers, 1)
         numbers[[FROM, WIDTH]] = self.tables.setting[[LO, LENGTH]]
-        made = self._rounds.replay(active, starts, base[:count], labels[:count], weights[:count], numbers)
-        if made is not None:
-            self.queue.paid[0] += int(np.count_nonzero(weights[:count]))
+        made = self._rounds.replay(members[:count], base[:count], labels[:count], weights[:count], numbers)
+        self.queue.paid[0] += int(np.count_nonzero(weights[:count]))
         return made
 
     # ---- how it is going ---------------------------------------------------------------------------------------------------
@@ -215,15 +234,16 @@ class SharpEngine:
         """The usual case without Python: the label lies in the range, and the range is that of the play."""
         active, numbers = play
         if (
-            self.labels is None
+            not self._rounds.replays
+            or self.labels is None
             or not self.labels[0] <= y <= self.labels[1]
             or numbers.item(WIDTH) != self.tables.setting.item(LENGTH)
+            or not self.queue.at_once(numbers)
         ):
             return False
-        done = self.queue.at_once(numbers) and self._rounds.learn(active, numbers, y, weight)
-        if done:
-            self.queue.paid_alone(numbers)
-        return done
+        self._rounds.learn(active, numbers, y, weight)
+        self.queue.paid_alone(numbers)
+        return True
 
     # ---- inside ---------------------------------------------------------------------------------------------------------------
     def _values(self, numbers: Array, cut: float, y: float, shown: float) -> Array:

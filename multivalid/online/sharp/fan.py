@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from multivalid.online import checks
 from multivalid.online.draws import Draws
 from multivalid.online.sharp.engine import SharpEngine
-from multivalid.online.sharp.play import Array, Index, Play
+from multivalid.online.sharp.play import Array, Bits, Index, Play
 from multivalid.online.sharp.setup import SharpSetup
 
 
@@ -87,7 +87,7 @@ class FanEngine:
         for one, part, published in zip(self.levels, play.plays, play.prediction.tolist(), strict=True):
             one.settle(part, y, weight, published)
 
-    def replay(self, active: Index, starts: Index, base: Array, labels: Array, weights: Array) -> Array | None:
+    def replay(self, members: Bits, base: Array, labels: Array, weights: Array) -> Array | None:
         """Only row by row."""
         return None
 

@@ -11,6 +11,7 @@ from multivalid.errors import InputError
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+Bits = NDArray[np.bool_]
 
 # The numbers, in the order of `play_t` in kernels/sharp.c.
 (PREDICTION, GUIDE, OFFSET, NEARBY, BUCKET, SHARE, HAS_BASE, TILT, HAT, HAT_SHARE, COPY, OTHERS, SCALE, FROM, WIDTH, STAMP) = range(
@@ -44,7 +45,7 @@ class Play(NamedTuple):
     @property
     def buckets(self) -> tuple[tuple[int, float], ...]:
         """The bucket, or the two, that the row belongs to, each with its share."""
-        below, share = int(self.numbers[BUCKET]), self.numbers.item(SHARE)
+        below, share = int(self.numbers.item(BUCKET)), self.numbers.item(SHARE)
         both = ((below, share), (below + 1, 1.0 - share))
         return tuple(one for one in both if one[1] > 0)
 

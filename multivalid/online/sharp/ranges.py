@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from multivalid.online.sharp.guide import SPEEDS
 from multivalid.online.sharp.play import EXPERT, FROM, GUIDE, OFFSET, WIDTH, Array
 from multivalid.online.sharp.span import Span
@@ -88,7 +86,7 @@ def drop_rates(t: Tables, count: int) -> None:
     for bets, weight in ((t.up, t.weight), (t.down, t.weight), (t.far, t.played), (t.near, t.played)):
         bets[..., : bets.shape[-1] - count] = bets[..., count:].copy()
         bets[..., bets.shape[-1] - count :] = (1.0 / (weight + 1.0) ** 2)[..., None]
-    t.owed[...] = (t.up - t.down) @ 0.5 ** np.arange(t.rates)
+    t.owed[...] = (t.up - t.down) @ t.rate
 
 
 def carry_over(t: Tables, play: Array) -> None:

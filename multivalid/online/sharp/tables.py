@@ -23,6 +23,7 @@ NAMES = (
     "setting", "running", "edge", "kept", "up", "down", "owed", "weight", "far", "near", "played", "count", "sum", "square", "level",
     "rows", "slow", "fast", "slope", "hats", "seen", "regret", "spread",
 )  # fmt: skip
+BLOCKS = {"up": "bets", "far": "score_bets", "count": "cells", "slow": "parts"}  # by the first array in each
 
 
 class Tables:
@@ -37,7 +38,14 @@ class Tables:
     -----
     `up` and `down` are bets that R of a cell grows, or falls, relative to what they started with; `owed` is Σ rate·(up − down) of a
     cell. `far` and `near` bet that the predictions are worse than the guide. `count`, `sum`, `square` are n, R and Q.
+    What changes together lies together (`bets`, `score_bets`, `cells`, `parts`), so that NumPy reaches it with one call.
     """
+
+    bets: Array
+    score_bets: Array
+    cells: Array
+    parts: Array
+    rate: Array  # of each bet, over the largest
 
     setting: Array
     running: Array
@@ -73,10 +81,16 @@ class Tables:
             "rows": (groups,), "slow": shifts, "fast": shifts, "slope": shifts, "hats": (HATS, LEARNERS), "seen": (groups + HATS,),
             "regret": (EXPERTS,), "spread": (EXPERTS,),
         }  # fmt: skip
-        for name in NAMES:
+        for together in (("up", "down"), ("far", "near"), ("count", "sum", "square", "level"), ("slow", "fast", "slope")):
+            block = np.zeros((len(together), *shapes[together[0]]))
+            for name, part in zip(together, block, strict=True):
+                setattr(self, name, part)
+            setattr(self, BLOCKS[together[0]], block)
+        for name in set(NAMES) - set(vars(self)):
             setattr(self, name, np.zeros(shapes[name]))
-        for bets in (self.up, self.down, self.far, self.near):
-            bets.fill(1.0)
+        self.bets.fill(1.0)
+        self.score_bets.fill(1.0)
+        self.rate = np.asarray(0.5 ** np.arange(rates), dtype=np.float64)
         self.edge[:] = np.arange(1, buckets) / buckets
         self.running[USED], self.running[START] = buckets, 0.5
 

@@ -7,6 +7,7 @@ published itself, the row belonging to both buckets with shares that make the su
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import NamedTuple
 
 import numpy as np
@@ -33,28 +34,28 @@ class Pull(NamedTuple):
 
 def pull_of(t: Tables, copy: int) -> Pull:
     """φ as the bets on the score stand."""
-    rates = 0.5 ** np.arange(t.rates)
-    scale = 4.0 * t.rates * t.setting[BOUND]  # they start at 1/(2·rates); rates are 2^−k/(2·C)
-    typical = max(t.running[MISS] / t.running[ROUNDS], 1e-6) if t.running[ROUNDS] > 0 else 1.0
-    return Pull(float(rates @ t.far[copy]) / scale, float(rates @ t.near[copy]) / scale, float(typical))
+    scale = 4.0 * t.rates * t.setting.item(BOUND)  # they start at 1/(2·rates); rates are 2^−k/(2·C)
+    rounds = t.running.item(ROUNDS)
+    far, near = (t.score_bets[:, copy] @ t.rate).tolist()
+    return Pull(far / scale, near / scale, max(t.running.item(MISS) / rounds, 1e-6) if rounds > 0 else 1.0)
 
 
 def debts(t: Tables, active: Index, copy: int) -> Array:
     """a·Σ over active groups of (η⁺w⁺ − η⁻w⁻), for every bucket."""
-    total = t.owed[copy, active].sum(axis=0)
-    return np.asarray(t.setting[STAKE] * total / (2.0 * t.rates * (t.setting[LOW_VALUE] + t.setting[HIGH_VALUE])))
+    scale = t.setting.item(STAKE) / (2.0 * t.rates * (t.setting.item(LOW_VALUE) + t.setting.item(HIGH_VALUE)))
+    return np.asarray(scale * np.add.reduce(t.owed[copy].take(active, axis=0), axis=0))
 
 
 def walk(t: Tables, active: Index, play: Array) -> None:
     """Fill in the prediction, its bucket and its share."""
-    copy, used, guide = int(play[COPY]), int(t.running[USED]), float(play[GUIDE])
-    pull, owed = pull_of(t, copy), debts(t, active, copy).tolist()
-    i = int(np.searchsorted(t.edge[: used - 1], guide, side="right"))
+    copy, used, guide = int(play.item(COPY)), int(t.running.item(USED)), play.item(GUIDE)
+    pull, owed, edges = pull_of(t, copy), debts(t, active, copy).tolist(), t.edge[: used - 1].tolist()
+    i = bisect_right(edges, guide)
     up = owed[i] < 0
     sign = -1.0 if up else 1.0  # seen from below, c must fall to zero; seen from above, rise
     while True:
         last = i == (used - 1 if up else 0)
-        edge = (1.0 if up else 0.0) if last else float(t.edge[i if up else i - 1])
+        edge = (1.0 if up else 0.0) if last else edges[i if up else i - 1]
         slope = pull(edge - guide)
         if sign * (owed[i] + slope) <= 0:  # a zero inside the bucket
             offset = -sign * pull.distance(abs(owed[i]))
@@ -75,4 +76,4 @@ def walk(t: Tables, active: Index, play: Array) -> None:
 def _publish(t: Tables, play: Array, pull: Pull, bucket: int, share: float, offset: float, position: float) -> None:
     play[BUCKET], play[SHARE], play[OFFSET] = bucket, share, offset
     play[NEARBY] = min(max(offset / pull.typical, -1.0), 1.0)
-    play[PREDICTION] = t.setting[LO] + t.setting[LENGTH] * min(max(position, 0.0), 1.0)
+    play[PREDICTION] = t.setting.item(LO) + t.setting.item(LENGTH) * min(max(position, 0.0), 1.0)
