@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -40,16 +40,12 @@ def replay(
     """
     prop, items = property_named(property), group_items(groups)
     check_output(output, ".csv", ".parquet", ".pq")
-    with data.open(numbers=[label, base]) as store, tables.busy("replaying …", json), outputs() as out:
-        rows = store.rows
-        if label not in rows.columns:
-            raise bad_data(f"--label {label!r} is not a column of the data; columns: {', '.join(rows.columns[:20])}.")
-        table = rows.to_arrow_table()
-        labels = None
-        if low is not None or high is not None:
-            least, most = rows.aggregate(f"min({column(label)}), max({column(label)})").fetchall()[0]
-            labels = (least if low is None else low, most if high is None else high)
-        made = mv.OnlineMulticalibrator(prop, mv.Groups(items).fit(table), m=levels, labels=labels, seed=seed)
+    with data.open(numbers=[label, base]) as store, outputs() as out:
+        with tables.busy("reading …", json):  # not beside the bar that follows: both would write to the same line
+            table = _table(store.rows, label)
+            made = mv.OnlineMulticalibrator(
+                prop, mv.Groups(items).fit(table), m=levels, labels=_range(store.rows, label, low, high), seed=seed
+            )
         predictions = made.replay(table, label, base=base, time=time, progress=sys.stderr.isatty() and not json)
         if output is not None:
             import pyarrow as pa
@@ -60,3 +56,17 @@ def replay(
         print_json({"rounds": made.rounds, "error": made.error(), "bound": made.bound()})
     else:
         typer.echo(made.summary())
+
+
+def _table(rows: Any, label: str) -> Any:
+    if label not in rows.columns:
+        raise bad_data(f"--label {label!r} is not a column of the data; columns: {', '.join(rows.columns[:20])}.")
+    return rows.to_arrow_table()
+
+
+def _range(rows: Any, label: str, low: float | None, high: float | None) -> tuple[float, float] | None:
+    """An end that is not given is that of the data; with neither the range is learnt."""
+    if low is None and high is None:
+        return None
+    least, most = rows.aggregate(f"min({column(label)}), max({column(label)})").fetchall()[0]
+    return (least if low is None else low, most if high is None else high)
