@@ -103,7 +103,7 @@ versus:  ## compare with other libraries, each in its own environment (long); wr
 	$(PYTHON) benchmarks/versus/run.py
 
 numbers: $(VENV)/.demo  ## renew the numbers in README.md from what their commands print (long, on a quiet machine)
-	$(BIN)/python benchmarks/numbers.py
+	$(BIN)/python benchmarks/readme_numbers.py
 
 mutants: $(STAMP)  ## change formulas one at a time and see whether a test notices (hours)
 	$(BIN)/python benchmarks/mutants.py

@@ -6,6 +6,7 @@ import contextlib
 import doctest
 import io
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def test_the_comparison_is_the_one_that_was_measured():
 def test_every_number_of_the_readme_has_a_command_that_is_there():
     from importlib.util import module_from_spec, spec_from_file_location
 
-    spec = spec_from_file_location("numbers_of_the_readme", ROOT / "benchmarks" / "numbers.py")
+    spec = spec_from_file_location("numbers_of_the_readme", ROOT / "benchmarks" / "readme_numbers.py")
     assert spec is not None
     assert spec.loader is not None
     numbers = module_from_spec(spec)
@@ -116,3 +117,10 @@ def test_every_number_of_the_readme_has_a_command_that_is_there():
     assert told == {what: known.get(what) for what in told}
     for arguments, _, _ in numbers.SOURCES.values():
         assert arguments[0] == "-m" or (ROOT / arguments[0]).exists()
+
+
+def test_no_script_hides_a_module_of_the_standard_library():
+    """A script's folder comes first on its path: benchmarks/numbers.py broke every other one."""
+    scripts = [path for folder in ("benchmarks", "benchmarks/versus", "examples") for path in (ROOT / folder).glob("*.py")]
+    assert scripts
+    assert not {path.stem for path in scripts} & sys.stdlib_module_names

@@ -1,7 +1,7 @@
 """Renew the numbers in README.md: each is taken from what its command prints, and the comparison from versus/results.md.
 
-    python benchmarks/numbers.py                 all of them; run it when the machine does nothing else
-    python benchmarks/numbers.py demo audit      some; the other rows stay as they are
+    python benchmarks/readme_numbers.py                 all of them; run it when the machine does nothing else
+    python benchmarks/readme_numbers.py demo audit      some; the other rows stay as they are
 
 `make numbers` calls it. A row whose command prints something else than expected is an error, not an old number.
 """
