@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from multivalid.atoms.select import Rows
 from multivalid.grid import Grid
-from multivalid.practical.accept import NEEDED_FOR_ANY, t_statistic
+from multivalid.practical.accept import NEEDED_FOR_ANY, NEEDED_FOR_MORE, t_statistic
 from multivalid.practical.fit import FEWEST, FOLDS, NOTHING_DONE, ONE_SPLIT
 from multivalid.practical.link import Logarithm
 from multivalid.practical.predictor import LinkPredictor
@@ -20,6 +20,8 @@ from multivalid.several.softmax import ClassRows, Softmax
 
 LINK = Logarithm()
 UNTOUCHED = LinkPredictor(Grid([0.0]), LINK)
+STAGES = ("Group shifts of all classes", "Products of two features")
+ROUNDS = 3  # of products: some show only once others are there
 
 
 def fit(rows: Rows, target: Target, random_state: int) -> tuple[list[LinkPredictor], str]:
@@ -30,17 +32,47 @@ def fit(rows: Rows, target: Target, random_state: int) -> tuple[list[LinkPredict
     order = np.random.default_rng(random_state).permutation(len(rows))
     base = LINK.forward(rows.predictions[order])
     inner = ClassRows(rows.labels[order], rows.weights[order] / rows.weights.mean(), base, rows.membership.take(order))
-    gains, made = [], Softmax.new(inner)
+    gains: list[list[Array]] = []
+    made: list[Softmax] = []
     for out, rest in _splits(len(rows)):
-        made = softmax.fit(inner.take(rest))
-        gains.append(_gain(target, made, inner.take(out), rows.predictions[order[out]]))
-    gained = np.concatenate(gains)
-    t = t_statistic(gained)
-    said = f"held-out log loss gain {gained.mean():.3g} (t = {t:.1f})"
-    if not t > NEEDED_FOR_ANY:
-        return [UNTOUCHED] * width, f"{NOTHING_DONE}\nGroup shifts of all classes: {said}, dropped."
-    final = softmax.fit(inner, made if len(gains) == 1 else None)
-    return [LinkPredictor(Grid([0.0]), LINK, model) for model in final.models], f"Group shifts of all classes: {said}, kept."
+        made = stages(inner.take(rest))
+        seen, before = inner.take(out), rows.predictions[order[out]]
+        gains.append([_gain(target, one, seen, before) for one in made])
+    kept, report = _confirmed([np.concatenate(parts) for parts in zip(*map(_both, gains), strict=True)])
+    if kept is None:
+        return [UNTOUCHED] * width, "\n".join([NOTHING_DONE, *report])
+    warm = len(gains) == 1  # from where the one split ended
+    final = softmax.fit(inner, made[min(kept, len(made) - 1)]) if warm else stages(inner, richest=kept)[-1]
+    return [LinkPredictor(Grid([0.0]), LINK, model) for model in final.models], "\n".join(report)
+
+
+def stages(rows: ClassRows, richest: int = 1) -> list[Softmax]:
+    """Shifts of groups for all classes; and with products of two features on top, where they are asked for and there are any."""
+    made = [softmax.fit(rows)]
+    for _ in range(ROUNDS if richest else 0):
+        richer = softmax.with_products(made[-1], rows)
+        if richer is None:
+            break
+        made = [made[0], softmax.fit(rows, richer)]
+    return made
+
+
+def _both(gains: list[Array]) -> list[Array]:
+    """What each stage gained on one part; a part without products gained with them what it gained without."""
+    return [gains[0], gains[-1]]
+
+
+def _confirmed(gains: list[Array]) -> tuple[int | None, list[str]]:
+    """The last stage that held-out rows confirm, and what each gained, in words."""
+    kept, accepted, report = None, np.zeros_like(gains[0]), []
+    for number, (name, gained) in enumerate(zip(STAGES, gains, strict=True)):
+        t = t_statistic(gained - accepted)
+        better = t > (NEEDED_FOR_ANY if kept is None else NEEDED_FOR_MORE)
+        said = "kept" if better else "dropped"
+        report.append(f"{name}: held-out log loss gain {gained.mean():.3g} (t = {t:.1f}), {said}.")
+        if better:
+            kept, accepted = number, gained
+    return kept, report
 
 
 def _gain(target: Target, made: Softmax, rows: ClassRows, before: Array) -> Array:

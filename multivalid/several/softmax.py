@@ -18,6 +18,7 @@ from multivalid.practical.data import LinkRows, folds
 from multivalid.practical.model import Model
 from multivalid.practical.newton import FOLDS, LONGEST, choose_ridge, folded_products
 from multivalid.practical.solve import solve
+from multivalid.practical.start import screen
 from multivalid.properties.base import Array
 
 STEPS = 30
@@ -98,6 +99,18 @@ def fit(rows: ClassRows, start: Softmax | None = None) -> Softmax:
             break
         made, eta = found
     return made
+
+
+def with_products(made: Softmax, rows: ClassRows) -> Softmax | None:
+    """Room, for each class, for products of two groups, or of a group and the class's own prediction, that go with what is left of its V
+    beyond chance; None where there are no more of them."""
+    share = probabilities(made.eta(rows))
+    models = []
+    for k, model in enumerate(made.models):
+        one = rows.of_class(k)
+        models.append(model.with_products(screen(model, one, rows.weights * (share[:, k] - one.labels))))
+    added = sum(model.products.size for model in models) - sum(model.products.size for model in made.models)
+    return Softmax(models, made.ridges) if added else None
 
 
 def _direction(made: Softmax, rows: ClassRows, eta: Array, tune: bool) -> tuple[list[Array], list[float], float]:

@@ -51,3 +51,38 @@ def test_a_class_that_never_comes_and_a_certain_one():
     share = softmax.probabilities(made.eta(ClassRows(codes, rows.weights, base, rows.membership)))
     assert np.isfinite(share).all()
     assert share[:, 3].max() < 0.01
+
+
+def test_products_find_a_class_that_two_groups_share():
+    rng = np.random.default_rng(4)
+    rows = 6000
+    groups = rng.random((rows, 3)) < 0.4
+    both = groups[:, 0] & groups[:, 1]
+    chance = np.where(both[:, None], [0.7, 0.1, 0.2], [0.2, 0.5, 0.3])
+    codes = (chance.cumsum(axis=1) > rng.random(rows)[:, None]).argmax(axis=1).astype(float)
+    members = Membership.from_masks([np.ones(rows, dtype=bool), *groups.T], rows)
+    given = ClassRows(codes, np.ones(rows), np.log(np.full((rows, 3), 1 / 3)), members)
+    first = softmax.fit(given)
+    richer = softmax.with_products(first, given)
+    assert richer is not None
+    assert [0, 1] in richer.models[0].pairs.T.tolist()
+    final = softmax.fit(given, richer)
+    share = softmax.probabilities(final.eta(given))
+    alone = softmax.probabilities(first.eta(given))
+    for inside in (both, groups[:, 0] & ~both, ~groups[:, 0]):
+        assert np.abs((share - chance)[inside].mean(axis=0)).max() < 0.03
+    assert np.abs((alone - chance)[both].mean(axis=0)).max() > 0.05
+
+
+def test_few_products_where_shifts_say_all():
+    assert sum(_products_of_nothing(seed) for seed in range(12)) <= 3  # at most 5 % for each of three classes
+
+
+def _products_of_nothing(seed):
+    rng = np.random.default_rng(seed)
+    groups = rng.random((2000, 3)) < 0.4
+    share = softmax.probabilities(groups @ rng.normal(0, 0.5, (3, 3)))
+    codes = (share.cumsum(axis=1) > rng.random(2000)[:, None]).argmax(axis=1).astype(float)
+    members = Membership.from_masks([np.ones(2000, dtype=bool), *groups.T], 2000)
+    given = ClassRows(codes, np.ones(2000), np.zeros((2000, 3)), members)
+    return softmax.with_products(softmax.fit(given), given) is not None
