@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import sqlite3
 
+import duckdb
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -220,3 +222,24 @@ def test_too_few_rows_are_left_alone_but_mended():
     made = mv.multicalibrate(["ant", "bee"], [[0.4, 0.4, 0.1, 0.3]] * 2, groups=[], property=CLASSES)
     np.testing.assert_allclose(made.predict([[0.4, 0.4, 0.1, 0.3]]), [[1 / 3, 1 / 3, 1 / 12, 1 / 4]])
     assert "too few" in made.certificate.summary()
+
+
+def test_products_of_groups_go_through_files_single_rows_and_sql(tmp_path):
+    rng = np.random.default_rng(8)
+    data = pd.DataFrame({"a": rng.random(6000) < 0.4, "b": rng.random(6000) < 0.5})
+    chance = np.where((data["a"] & data["b"]).to_numpy()[:, None], [0.7, 0.1, 0.2], [0.2, 0.5, 0.3])
+    kind = np.array(["x", "y", "z"])[(chance.cumsum(axis=1) > rng.random(6000)[:, None]).argmax(axis=1)]
+    data["px"], data["py"], data["pz"] = rng.dirichlet(np.full(3, 50.0), 6000).T
+    columns = ["px", "py", "pz"]
+    made = mv.multicalibrate(kind, columns, groups=["a", "b"], data=data, property=mv.Classes(["x", "y", "z"]))
+    assert any(part.model.products.size for part in made.predictor.parts)
+    expected = made.predict(columns, data=data)
+    assert np.abs((expected - chance)[data["a"] & data["b"]].mean(axis=0)).max() < 0.03
+    made.save(tmp_path / "m.json")
+    again = mv.load(tmp_path / "m.json")
+    assert np.array_equal(again.predict(columns, data=data), expected)
+    row = data.iloc[3]
+    assert np.allclose(again.predict_one(row[columns].tolist(), {"a": bool(row["a"]), "b": bool(row["b"])}), expected[3], atol=1e-9)
+    duckdb.register("rows", data)
+    found = duckdb.sql(again.to_sql("rows", columns)).df()
+    assert np.abs(found.iloc[:, -3:].to_numpy() - expected).max() < 1e-9
