@@ -191,8 +191,7 @@ class FittedGroups:
         [2, 3]
         """
         if isinstance(row, Mapping):
-            found = [places[code] for code_of, places in self._lookups if (code := code_of(row)) >= 0]
-            return [place for place in found if place]
+            return [place for code_of, places in self._lookups if (place := places[code_of(row)])]
         held = self._checked_row(row)[self._flag_columns]
         return [int(place) for place in self._flag_places[held]]
 
@@ -205,7 +204,7 @@ class FittedGroups:
         place = 1
         for one in self.kept:
             assert not isinstance(one.block, Span)
-            places = [0] * one.block.size
+            places = [0] * (one.block.size + 1)  # the last is for rows in no group of the block, whose code is −1
             for code in one.codes:
                 places[code] = place
                 place += 1

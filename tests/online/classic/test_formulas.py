@@ -60,6 +60,21 @@ def test_losses_of_the_printed_form() -> None:
             assert weights.losses(active, values)[j, k] == pytest.approx(expected, rel=1e-10)
 
 
+def test_what_the_printed_form_charges() -> None:
+    """ℓ = w·(2VR + V²)/n with n and R as they were before the round, and n = 1 in a cell never played."""
+    t, rng = Transcript(groups=3, levels=4), np.random.default_rng(2)
+    weights, n, r, loss = CellWeights(t, C, RISE, None), np.zeros((4, 3)), np.zeros((4, 3)), np.zeros((4, 3))
+    for _ in range(60):
+        active = np.append(0, 1 + np.flatnonzero(rng.random(2) < 0.5))
+        level, value, w = int(rng.integers(4)), float(rng.uniform(-0.8, 0.5)), float(rng.choice([1.0, 0.3]))
+        for g in active:
+            loss[level, g] += w * (2 * value * r[level, g] + value**2) / max(n[level, g], 1.0)
+            n[level, g] += w
+            r[level, g] += w * value
+        weights.update(active, level, value, w, *t.add(active, level, value, w))
+    np.testing.assert_allclose(weights.loss, loss, rtol=1e-10)
+
+
 def test_a_mean_is_not_told_to_take_a_larger_constant() -> None:
     """Labels that react to the level drawn break the promise although L is right; the advice must not blame L."""
     from tests.online.classic.make import classic

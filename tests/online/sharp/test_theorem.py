@@ -11,6 +11,7 @@ from multivalid.kernels import library
 from multivalid.online import OnlineMulticalibrator
 from multivalid.online.sharp import bets
 from multivalid.online.sharp.promise import cell_bounds
+from tests.kernels.both import loop  # noqa: F401
 from tests.online.sharp.adversaries import ADVERSARIES, attack
 
 PROPERTIES = ["mean", "quantile:0.1", "quantile:0.5", "quantile:0.9", "quantile:0.999", "expectile:0.8"]
@@ -130,6 +131,29 @@ def test_ranges() -> None:
         holds(one)
     assert learnt._engine.lost_rates > 0
     assert wide._engine.lost_rates == 0
+
+
+@pytest.mark.usefixtures("loop")
+def test_the_sums_are_those_of_labels_as_they_came() -> None:
+    """Where the range is learnt the bets are paid for labels cut to it, and what is measured is not cut; where it is given both are."""
+    rng = np.random.default_rng(8)
+    for labels in (None, (0.0, 1.0)):
+        learner, total, level, square = OnlineMulticalibrator("mean", 1, labels=labels), 0.0, 0.0, 0.0
+        for t in range(300):
+            y, weight = float(rng.normal(0.5, 0.2)) * (30.0 if t % 50 == 49 else 1.0), float(rng.choice([1.0, 0.4]))
+            p = learner.predict_one([True])
+            lo, hi = learner._engine.labels or (y, y)
+            cut = min(max(y, lo), hi)
+            shares = [share for _, share in learner._pending[1].buckets]
+            learner.learn_one([True], y, weight)
+            total += weight * (p - (y if labels is None else cut))
+            level += weight * p
+            square += sum((weight * share * (p - cut)) ** 2 for share in shares)
+        t = learner._engine.tables
+        assert t.sum[1].sum() == pytest.approx(total, rel=1e-9)
+        assert t.level[1].sum() == pytest.approx(level, rel=1e-9)
+        assert t.square[1].sum() == pytest.approx(square, rel=1e-6)
+        assert learner._engine.clipped > 0
 
 
 def test_drawn_shares() -> None:
