@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
@@ -22,13 +23,15 @@ from multivalid.evaluators import RowMembers
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame, gather, lazy_frame
-from multivalid.model_file import Reader, described, parts, predictor_of
+from multivalid.model_file import Ends, Reader, described, parts, predictor_of
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.properties import Pair, Property
 from multivalid.properties.pairs.base import SecondCoordinate
 from multivalid.properties.target import Target
+from multivalid.sources.given import Given
 from multivalid.sources.memory import MemorySource
 from multivalid.sources.open import Source, open_source
+from multivalid.sources.unseen import noting_unseen
 from multivalid.storage import write_json
 
 if TYPE_CHECKING:
@@ -74,10 +77,17 @@ class Calibration(Generic[T, C]):
         certificate: C,
         levels: NDArray[np.intp] | None = None,
         rows: Source | None = None,
+        seen: Ends | None = None,
     ) -> None:
         self.property, self.groups, self.certificate, self.levels = property, groups, certificate, levels
         self._rows = rows
         self.predictor = predictor
+        self.seen = seen
+
+    def fitted_on(self, rows: Source) -> Self:
+        """The same, knowing how far the predictions of these rows reach."""
+        self.seen = rows.ends
+        return self
 
     @property
     def grids(self) -> tuple[Grid, ...]:
@@ -108,6 +118,12 @@ class Calibration(Generic[T, C]):
         output : str, or (str, str) for a pair, optional
             Return the frame with the predictions as this column, instead of an array. A lazy frame stays lazy and always returns
             a frame, with the column "calibrated" (for a pair "calibrated_first" and "calibrated_second") unless other names are given.
+
+        Notes
+        -----
+        A prediction outside the range fitted on is not refused: models of levels (theorem, paper) take it to the outermost level, those of
+        the practical mode go on along the link scale as at the end of the range. What was never seen cannot be promised: `audit` counts
+        such rows.
 
         Examples
         --------
@@ -231,11 +247,21 @@ class Calibration(Generic[T, C]):
         return self.predictor.on_frame(frame, self.groups, output)
 
     def audit(
-        self, y_true: Any, y_pred: Any, *, data: Any = None, groups: Any = None, sample_weight: Any = None, cluster: Any = None
+        self,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        data: Any = None,
+        groups: Any = None,
+        sample_weight: Any = None,
+        cluster: Any = None,
+        positive: Any = None,
+        missing_rows: str = "refuse",
     ) -> Audit:
         """Audit the calibrated predictions on rows with known outcomes; `y_pred` are the model's own predictions.
 
-        Calibrated predictions outside the range of the fitted levels count at the outermost level.
+        A note counts the predictions outside the range that the model was fitted on. `positive` and `missing_rows` are those of
+        `multivalid.audit`.
 
         Examples
         --------
@@ -244,20 +270,27 @@ class Calibration(Generic[T, C]):
         >>> fitted.audit([0, 1], [0.5, 0.5]).error
         0.015625
         """
-        source = self._opened(y_true, y_pred, data, groups, sample_weight, cluster)
-        return audit_source(self._calibrated(source), self._target)
+        others = {"cluster": cluster, "groups": groups}
+        given = Given(y_true, y_pred, self._groups, data, sample_weight, others).accept(positive, missing_rows)
+        return audit_source(self._calibrated(self._opened(given)), self._target)
 
     @property
     def _target(self) -> Target:
         assert isinstance(self.property, Target)
         return self.property
 
-    def _opened(self, y_true: Any, y_pred: Any, data: Any, groups: Any, sample_weight: Any, cluster: Any = None) -> Source:
-        """New rows for the groups fitted, wherever they live."""
-        return open_source(
-            y_true, y_pred, groups=self.groups, target=self._target, data=data, sample_weight=sample_weight, arrays=groups,
-            cluster=cluster,
+    @property
+    def _groups(self) -> FittedGroups:
+        """The groups without what was noted of the rows fitted on, which says nothing of others."""
+        return replace(self.groups, notes=[])
+
+    def _opened(self, given: Given) -> Source:
+        """New rows for the groups fitted, wherever they live, with a note where the model has not seen such predictions."""
+        source = open_source(
+            given.y_true, given.y_pred, groups=given.groups, target=self._target, data=given.data, sample_weight=given.sample_weight,
+            arrays=given.others.get("groups"), cluster=given.others.get("cluster"),
         )  # fmt: skip
+        return source if self.seen is None else noting_unseen(source, self.seen)
 
     def _calibrated(self, source: Source) -> Source:
         """The same rows with the calibrated predictions in place of the model's own."""
@@ -329,7 +362,8 @@ class Calibration(Generic[T, C]):
 
     def _compared(self, y_true: Any, y_pred: Any, data: Any, groups: Any, sample_weight: Any) -> tuple[Any, Any]:
         """Audits before and after, of the rows given or else of those kept from the fit; (None, None) where there are neither."""
-        source = self._rows if y_true is None else self._opened(y_true, y_pred, data, groups, sample_weight)
+        given = Given(y_true, y_pred, self._groups, data, sample_weight, {"groups": groups})
+        source = self._rows if y_true is None else self._opened(given)
         if source is None:
             return None, None
         after = audit_source(self._calibrated(source), self._target)
@@ -368,7 +402,7 @@ class Calibration(Generic[T, C]):
 
     def to_json(self) -> dict[str, Any]:
         """The model as plain data."""
-        return described(self.kind, self.property, self.groups, self.predictor, self.certificate)  # type: ignore[arg-type]
+        return described(self.kind, self.property, self.groups, self.predictor, self.certificate, self.seen)  # type: ignore[arg-type]
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
@@ -380,7 +414,7 @@ class Calibration(Generic[T, C]):
             raise ModelFileError(f"property must be {what}, got {content['property']!r}.")
         predictor = predictor_of(found.predictor, len(found.groups), predictors)
         made = certificate.from_json(found.certificate, complete=found.complete)
-        return cls(found.property, found.groups, predictor, made)  # type: ignore[arg-type]
+        return cls(found.property, found.groups, predictor, made, seen=found.seen)  # type: ignore[arg-type]
 
     @classmethod
     def _readers(cls) -> tuple[type, Mapping[str, Reader[Predictor]], type[Certificate[Any, Any, Any]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
@@ -14,7 +13,7 @@ from multivalid.atoms.opening import lazy_rows
 from multivalid.atoms.select import Rows
 from multivalid.batch import lazy as batch_lazy
 from multivalid.batch import theorem
-from multivalid.batch.control import Control, Progress
+from multivalid.batch.control import Control, Progress, reporter
 from multivalid.batch.default_levels import enough_levels, trivial_of_rows
 from multivalid.batch.plan import Plan, make_plan
 from multivalid.batch.predictor import LevelPredictor
@@ -66,6 +65,7 @@ def multicalibrate(
     time: Any = ...,
     positive: Any = ...,
     missing_rows: str = ...,
+    missing: str | None = ...,
 ) -> Calibration: ...
 @overload
 def multicalibrate(
@@ -93,6 +93,7 @@ def multicalibrate(
     time: Any = ...,
     positive: Any = ...,
     missing_rows: str = ...,
+    missing: str | None = ...,
 ) -> JointCalibration: ...
 @overload
 def multicalibrate(
@@ -120,6 +121,7 @@ def multicalibrate(
     time: Any = ...,
     positive: Any = ...,
     missing_rows: str = ...,
+    missing: str | None = ...,
 ) -> SeveralCalibration: ...
 @overload
 def multicalibrate(
@@ -147,6 +149,7 @@ def multicalibrate(
     time: Any = ...,
     positive: Any = ...,
     missing_rows: str = ...,
+    missing: str | None = ...,
 ) -> Calibration | JointCalibration | SeveralCalibration: ...
 def multicalibrate(
     y_true: Any,
@@ -173,6 +176,7 @@ def multicalibrate(
     time: Any = None,
     positive: Any = None,
     missing_rows: str = "refuse",
+    missing: str | None = None,
 ) -> Calibration | JointCalibration | SeveralCalibration:
     """Make predictions right on average for every group, given their own value.
 
@@ -232,6 +236,8 @@ def multicalibrate(
         The label that counts as 1, such as ">50K" or True; every other one counts as 0.
     missing_rows : {"refuse", "drop"}
         What happens when a label is missing: an error that counts them, or these rows are left out, with a note that counts them.
+    missing : {"group", "ignore"}, optional
+        Whether rows without a value in a column that is listed become a group, such as ``race is missing``; see `Groups`. Yes by default.
 
     Returns
     -------
@@ -249,10 +255,10 @@ def multicalibrate(
     """
     target = require(property)
     checked = _checked(target, mode, grid, max_updates, batched, on_interrupt)
-    control = Control(max_updates, _reporter(progress), on_interrupt == "return")
+    control = Control(max_updates, reporter(progress), on_interrupt == "return")
     asked = Asked(checked, grid, m, alpha, lipschitz, batched, control, random_state)
     rowwise = {"holdout": holdout, "blocks": blocks, "time": time}
-    given = Given(y_true, y_pred, groups, data, sample_weight, rowwise).accept(positive, missing_rows)
+    given = Given(y_true, y_pred, groups, data, sample_weight, rowwise).accept(positive, missing_rows, missing)
     y_true, y_pred, groups, data, sample_weight = given.y_true, given.y_pred, given.groups, given.data, given.sample_weight
     holdout, blocks, time = given.others.values()
     # The products are small: threads would spin more than they compute.
@@ -327,14 +333,16 @@ def _single(prop: Property, rows: Rows, held: Rows | None, asked: Asked) -> Cali
     if asked.mode == "practical":
         goal = practical.Goal(asked.m, asked.grid, asked.alpha, asked.control)
         done = practical.fit(rows, prop, goal, held=held, random_state=asked.seed)
-        return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels, held or rows)
+        return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels, held or rows).fitted_on(rows)
 
     def draft(m: int | None) -> Plan:
         return make_plan(rows, prop, mode=asked.mode, grid=asked.grid, m=m, alpha=asked.alpha, lipschitz=asked.lipschitz)
 
     plan = enough_levels(draft, lambda made: trivial_of_rows(rows, prop, made)) if asked.open else draft(asked.m)
     made = theorem.fit(rows, prop, plan, held=held, batched=asked.batched, control=asked.control)
-    return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels, held or rows)
+    return Calibration(
+        prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels, held or rows
+    ).fitted_on(rows)
 
 
 def _in_engine(prop: Property, rows: LazyRows, held: LazyRows | None, asked: Asked) -> Calibration:
@@ -342,12 +350,12 @@ def _in_engine(prop: Property, rows: LazyRows, held: LazyRows | None, asked: Ask
     if asked.mode == "practical":
         goal = practical.Goal(asked.m, asked.grid, asked.alpha, asked.control)
         done = practical_lazy.fit_lazy(rows, prop, goal, held=held, random_state=asked.seed)
-        return Calibration(prop, rows.groups, done.predictor, done.certificate)
+        return Calibration(prop, rows.groups, done.predictor, done.certificate).fitted_on(rows)
     made = batch_lazy.fit_lazy(
         rows, prop, mode=asked.mode, grid=asked.grid, m=asked.m, alpha=asked.alpha, lipschitz=asked.lipschitz, held=held,
         batched=asked.batched, control=asked.control,
     )  # fmt: skip
-    return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate)
+    return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate).fitted_on(rows)
 
 
 def _pair(pair: Pair, rows: Rows, held: Rows | None, asked: Asked) -> JointCalibration:
@@ -359,10 +367,10 @@ def _pair(pair: Pair, rows: Rows, held: Rows | None, asked: Asked) -> JointCalib
     if asked.mode == "practical":
         goal = joint_practical.PairGoal.of(asked.m, asked.grid, asked.alpha, asked.control)
         done = joint_practical.fit(rows, pair, goal, held=held, random_state=asked.seed)
-        return JointCalibration(pair, rows.groups, done.predictor, done.certificate, done.levels, held or rows)
+        return JointCalibration(pair, rows.groups, done.predictor, done.certificate, done.levels, held or rows).fitted_on(rows)
     settled = plan.make_plan(rows, pair, mode=asked.mode, grid=asked.grid, m=asked.m, alpha=asked.alpha, lipschitz=asked.lipschitz)
     made = theorem.fit(rows, pair, settled, held=held, control=asked.control)
-    return JointCalibration(pair, rows.groups, made.predictor, made.certificate, made.levels, held or rows)
+    return JointCalibration(pair, rows.groups, made.predictor, made.certificate, made.levels, held or rows).fitted_on(rows)
 
 
 def _several(
@@ -379,20 +387,11 @@ def _several(
     rows = open_rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=width, target=target)
     fitting, held = split(rows, select.marked(holdout, data, "holdout"), asked.seed)
     done = several.fit(fitting, target, goal, held=held)
-    return SeveralCalibration(target, rows.groups, done.predictor, done.certificate, done.levels, held or fitting)
+    return SeveralCalibration(target, rows.groups, done.predictor, done.certificate, done.levels, held or fitting).fitted_on(
+        fitting
+    )
 
 
 def split(rows: Rows, holdout: Any, random_state: int) -> tuple[Rows, Rows | None]:
     """Rows to fit and rows to judge on."""
     return rows.split(holdout, random_state)
-
-
-def _reporter(progress: bool | Progress) -> Progress | None:
-    if callable(progress):
-        return progress
-    return _print_progress if progress else None
-
-
-def _print_progress(updates: int, error: float, potential: float) -> None:
-    sys.stderr.write(f"\r{updates:,} updates, worst error {error:.3g}, mean score {potential:.6g} ")
-    sys.stderr.flush()

@@ -100,7 +100,7 @@ def fit_with_columns(
         seen = judge_found(made, made.rows, away, prop, made.predictor.found(out, away.predictions))
         certificate, judge = seen.certificate, away
     told = "\n".join([*notes, *more, *bins.notes, certificate.note])
-    done = Calibration(prop, made.groups, made.predictor, replace(certificate, note=told), made.levels, judge)
+    done = Calibration(prop, made.groups, made.predictor, replace(certificate, note=told), made.levels, judge).fitted_on(made.rows)
     return with_collateral(done, frame.to_native(), (y_true, y_pred, sample_weight), held)
 
 

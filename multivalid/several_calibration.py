@@ -110,4 +110,4 @@ class SeveralCalibration(Calibration[Target, SeveralCertificate]):
             raise ModelFileError("predictor must be an object of kind columns.")
         predictor = ColumnsPredictor.from_json(found.predictor, len(found.groups), target)
         certificate = SeveralCertificate.from_json(found.certificate, target.keys, complete=found.complete)
-        return cls(target, found.groups, predictor, certificate)
+        return cls(target, found.groups, predictor, certificate, seen=found.seen)

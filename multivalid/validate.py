@@ -12,8 +12,8 @@ from multivalid.errors import InputError
 Vector = NDArray[np.float64]
 
 # Said of labels only, by every function that reads them, whether it is one of those named or not.
-CLASSES = "; audit, multicalibrate and discover take positive=, the value that counts as 1"
-UNKNOWN = ' (audit, multicalibrate and discover take missing_rows="drop")'
+CLASSES = "; audit, multicalibrate and discover take positive=, the value that counts as 1 (--positive on the command line)"
+UNKNOWN = ' (audit, multicalibrate and discover take missing_rows="drop", the command line --missing-rows drop)'
 
 
 def vector(values: Any, name: str) -> Vector:

@@ -6,6 +6,7 @@ import contextlib
 import doctest
 import io
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -42,9 +43,28 @@ def run_page(page: Path) -> int:
             with contextlib.redirect_stdout(out):
                 exec(compile(text, str(page), "exec"), names)  # noqa: S102 - our own page
             printed = out.getvalue()
+        elif kind == "console":
+            run_commands(text, page.name)
         elif kind == "text":
             assert printed.strip() == text.strip(), f"{page.name} prints:\n{printed}"
     return runs
+
+
+def run_commands(text: str, page: str) -> None:
+    """Lines after `$` are run, and print what stands below them; `[1]` there is the code that a command ends with, unless it is 0."""
+    for part in text.split("$ multivalid ")[1:]:
+        line, _, below = part.partition("\n")
+        out, code = io.StringIO(), 0
+        with contextlib.redirect_stdout(out):
+            try:
+                from multivalid.cli.app import run
+
+                run(shlex.split(line))
+            except SystemExit as stop:
+                code = stop.code if isinstance(stop.code, int) else 0
+        told = [row.rstrip() for row in out.getvalue().splitlines()] + ([f"[{code}]"] if code else [])
+        shown = [row.rstrip() for row in below.splitlines()]
+        assert [row for row in told if row] == [row for row in shown if row], f"{page}: {line} prints:\n" + "\n".join(told)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -13,6 +13,7 @@ from multivalid.atoms.frames import from_columns
 from multivalid.audit.coordinate import CoordinateAudit, audit_coordinate, evidence_of
 from multivalid.audit.text import headlines, off_groups, unknown_lines, verdict_line, worst_table
 from multivalid.cells.chance import findings
+from multivalid.cells.short_names import WIDEST
 from multivalid.cells.sums import CellSums
 from multivalid.errors import InputError
 from multivalid.grid import Grid
@@ -141,11 +142,11 @@ class Audit:
         order = np.argsort(-self.cells["error"], kind="stable")[:k]
         return [Cell(**{name: column[i].item() for name, column in self.cells.items()}) for i in order]
 
-    def summary(self, k: int = 10) -> str:
-        """The verdict and the k worst groups, as text that fits a terminal."""
+    def summary(self, k: int = 10, widest: int | None = WIDEST) -> str:
+        """The verdict and the k worst groups, as text that fits a terminal; names have at most `widest` letters, any number with None."""
         (one,) = self.coordinates
         told = [*headlines(self.table, one.units)[:k], *unknown_lines(self.table, one.units)]
-        return "\n".join([self.verdict, *told, "", worst_table(self.table, one.units, k), "", *self.groups.notes]).rstrip()
+        return "\n".join([self.verdict, *told, "", worst_table(self.table, one.units, k, widest), "", *self.groups.notes]).rstrip()
 
     def to_frame(self) -> Any:
         """The per-group table as a data frame of the kind that `data` was."""
@@ -245,6 +246,7 @@ def audit(
     cluster: Any = None,
     positive: Any = None,
     missing_rows: str = "refuse",
+    missing: str | None = None,
 ) -> PairAudit: ...
 @overload
 def audit(
@@ -259,6 +261,7 @@ def audit(
     cluster: Any = None,
     positive: Any = None,
     missing_rows: str = "refuse",
+    missing: str | None = None,
 ) -> Audit: ...
 def audit(
     y_true: Any,
@@ -272,6 +275,7 @@ def audit(
     cluster: Any = None,
     positive: Any = None,
     missing_rows: str = "refuse",
+    missing: str | None = None,
 ) -> Audit:
     """For each group: how far are the predictions off, given their own value, and is that beyond chance?
 
@@ -299,6 +303,8 @@ def audit(
         The label that counts as 1, such as ">50K" or True; every other one counts as 0.
     missing_rows : {"refuse", "drop"}
         What happens when a label is missing: an error that counts them, or these rows are left out, with a note that counts them.
+    missing : {"group", "ignore"}, optional
+        Whether rows without a value in a column that is listed become a group, such as ``race is missing``; see `Groups`. Yes by default.
 
     Returns
     -------
@@ -324,7 +330,7 @@ def audit(
     '1 of 2 groups is off beyond chance at 5 %: group 1.'
     """
     target = require(property)
-    given = Given(y_true, y_pred, groups, data, sample_weight, {"cluster": cluster}).accept(positive, missing_rows)
+    given = Given(y_true, y_pred, groups, data, sample_weight, {"cluster": cluster}).accept(positive, missing_rows, missing)
     source = open_source(
         given.y_true, given.y_pred, groups=given.groups, data=given.data, target=target, sample_weight=given.sample_weight,
         cluster=given.others["cluster"],

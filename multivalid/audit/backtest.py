@@ -16,6 +16,7 @@ from multivalid.atoms.select import Rows
 from multivalid.audit import backtest_text, risk_tests
 from multivalid.audit.risk_tests import Dependence
 from multivalid.cells.adjust import holm
+from multivalid.cells.short_names import WIDEST
 from multivalid.errors import InputError
 from multivalid.properties import QuantileCVaR
 from multivalid.properties.base import Array
@@ -57,9 +58,9 @@ class Backtest:
         """How many groups fail, in one line."""
         return backtest_text.verdict(self.table)
 
-    def summary(self, k: int = 10) -> str:
-        """The verdict and the k worst groups, as text that fits a terminal."""
-        return backtest_text.summary(self.table, self.tau, self.losses, k)
+    def summary(self, k: int = 10, widest: int | None = WIDEST) -> str:
+        """The verdict and the k worst groups, as text that fits a terminal; names have at most `widest` letters, any number with None."""
+        return backtest_text.summary(self.table, self.tau, self.losses, k, widest)
 
     def to_frame(self) -> Any:
         """The table as a data frame of the kind that `data` was."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.cells.chance import LEVEL
+from multivalid.cells.short_names import WIDEST, short_names
 
 Table = dict[str, NDArray[Any]]
 
@@ -43,21 +44,22 @@ def findable(table: Table, i: int) -> str | None:
     return f"{table['name'][i]}: an ES too low by {100 * share:.1f} % would have been found in four cases of five."
 
 
-def summary(table: Table, tau: float, losses: bool, k: int) -> str:
+def summary(table: Table, tau: float, losses: bool, k: int, widest: int | None = WIDEST) -> str:
     """The verdict, the k worst groups, and what could not be tested."""
     shown = order(table)[:k]
-    width = min(max([len("group"), *(len(str(table["name"][i])) for i in shown)]), 34)
+    names = short_names([str(table["name"][i]) for i in shown], widest)
+    width = max([len("group"), *map(len, names)])
     lines = [
         f"Backtest of VaR and ES at {tau:g} ({'losses' if losses else 'returns'}). {verdict(table)}",
         "",
         f"{'group':<{width}} {'rows':>8} {'exceed.':>8} {'expected':>9} {'Kupiec p':>9} {'Christ. p':>9} {'severity':>9} "
         f"{'p VaR':>8} {'p ES':>8} {'p (Holm)':>9} {'p under':>8}",
     ]
-    for i in shown:
+    for i, name in zip(shown, names, strict=True):
         counted = table["exceedances"].dtype == np.int64
         exceeded = f"{table['exceedances'][i]:,}" if counted else f"{table['exceedances'][i]:,.1f}"
         lines.append(
-            f"{str(table['name'][i])[:width]:<{width}} {table['rows'][i]:>8,} {exceeded:>8} {table['expected'][i]:>9.1f} "
+            f"{name:<{width}} {table['rows'][i]:>8,} {exceeded:>8} {table['expected'][i]:>9.1f} "
             f"{_p(table['kupiec_p'][i]):>9} {_p(table['christoffersen_p'][i]):>9} {_p(table['severity'][i], '.3g'):>9} "
             f"{_p(table['var_p'][i]):>8} {_p(table['es_p'][i]):>8} {_p(table['p_adjusted'][i]):>9} {_p(table['one_sided_adjusted'][i]):>8}"
         )

@@ -14,6 +14,7 @@ from multivalid.audit.pair_cells import PairCells
 from multivalid.audit.text import worst_table
 from multivalid.cells.chance import LEVEL, Evidence, evidence, findings
 from multivalid.cells.sentences import headlines, off_groups, unknown_lines
+from multivalid.cells.short_names import WIDEST
 from multivalid.cells.statistics import CellStatistics
 from multivalid.cells.sums import CellSums
 
@@ -137,12 +138,12 @@ class PairAudit(Audit):
             found.append(f"{name}: {len(off)} of {len(self.table['name'])} groups off beyond chance at 5 %{named}")
         return "; ".join(found) + "."
 
-    def summary(self, k: int = 10) -> str:
-        """The verdict and the k worst groups of either coordinate, as text that fits a terminal."""
+    def summary(self, k: int = 10, widest: int | None = WIDEST) -> str:
+        """The verdict and the k worst groups of either coordinate, as text that fits a terminal; `widest` as in `Audit`."""
         lines = [self.verdict]
         for one, name in zip(self.coordinates, self.property.names, strict=True):
             told = [*headlines(one.table, one.units)[:k], *unknown_lines(one.table, one.units)]
-            lines += ["", f"{name[0].upper()}{name[1:]}", *told, worst_table(one.table, one.units, k)]
+            lines += ["", f"{name[0].upper()}{name[1:]}", *told, worst_table(one.table, one.units, k, widest)]
         return "\n".join([*lines, "", *self.groups.notes]).rstrip()
 
 

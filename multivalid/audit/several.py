@@ -13,6 +13,7 @@ from multivalid.audit.coordinate import chance_columns
 from multivalid.audit.text import headlines, unknown_lines, worst_table
 from multivalid.cells.chance import findings
 from multivalid.cells.sentences import is_off, unknown
+from multivalid.cells.short_names import WIDEST
 
 if TYPE_CHECKING:
     from multivalid.properties import Target
@@ -98,10 +99,10 @@ class SeveralAudit(Audit):
         order = np.argsort(-self.cells["error"], kind="stable")[:k]
         return [Cell(**{name: self.cells[name][i].item() for name in Cell._fields}) for i in order]
 
-    def summary(self, k: int = 10) -> str:
-        """The verdict and the k worst groups of each column, as text that fits a terminal."""
+    def summary(self, k: int = 10, widest: int | None = WIDEST) -> str:
+        """The verdict and the k worst groups of each column, as text that fits a terminal; `widest` as in `Audit`."""
         told = [
-            "\n".join([key, *unknown_lines(one.table, one.units), worst_table(one.table, one.units, k)])
+            "\n".join([key, *unknown_lines(one.table, one.units), worst_table(one.table, one.units, k, widest)])
             for one, key in zip(self.coordinates, self.property.keys, strict=True)
         ]
         return "\n\n".join(["\n".join([self.verdict, *self.headlines[:k]]), *told, "\n".join(self.groups.notes)]).rstrip()

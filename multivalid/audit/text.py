@@ -7,6 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from multivalid.cells.sentences import Units, headlines, off_groups, units_of, unknown_lines, verdict_line, worst_first
+from multivalid.cells.short_names import WIDEST, short_names
 
 __all__ = ["Units", "headlines", "interval", "off_groups", "units_of", "unknown_lines", "verdict_line", "worst_table"]
 
@@ -16,18 +17,17 @@ def interval(table: dict[str, NDArray[Any]], units: Units, i: int) -> str:
     return f"{units.signed(float(table['gap_low'][i]))} to {units.signed(float(table['gap_high'][i]))}"
 
 
-def worst_table(table: dict[str, NDArray[Any]], units: Units, k: int) -> str:
+def worst_table(table: dict[str, NDArray[Any]], units: Units, k: int, widest: int | None = WIDEST) -> str:
     """The k worst groups: gap with its interval and typical error in `units`, and the p-value."""
     order = worst_first(table)[:k]
-    width = min(max([len("group"), *(len(str(table["name"][i])) for i in order)]), 34)
+    names = short_names([str(table["name"][i]) for i in order], widest)
+    width = max([len("group"), *map(len, names)])
     unit = " (points)" if units.points else ""
     lines = [
         f"{'group':<{width}} {'rows':>9} {'predicted':>10} {'actual':>10} {'gap' + unit:>13} {'95 % interval':>18} "
         f"{'rms':>8} {'p (Holm)':>9}"
     ]
-    for i in order:
-        name = str(table["name"][i])
-        name = name if len(name) <= width else name[: width - 1] + "…"
+    for i, name in zip(order, names, strict=True):
         p = float(table["p_adjusted"][i])
         lines.append(
             f"{name:<{width}} {table['rows'][i]:>9,} {table['prediction'][i]:>10.4g} {table['value'][i]:>10.4g} "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -38,3 +39,15 @@ class Control:
 
 
 UNLIMITED = Control()
+
+
+def reporter(progress: bool | Progress) -> Progress | None:
+    """The callable that was given; for True one that writes to standard error."""
+    if callable(progress):
+        return progress
+    return _print_progress if progress else None
+
+
+def _print_progress(updates: int, error: float, potential: float) -> None:
+    sys.stderr.write(f"\r{updates:,} updates, worst error {error:.3g}, mean score {potential:.6g} ")
+    sys.stderr.flush()

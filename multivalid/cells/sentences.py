@@ -65,11 +65,6 @@ def off_groups(table: Table) -> list[str]:
     return [str(table["name"][i]) for i in worst_first(table) if is_off(table)[i]]
 
 
-def short(name: str, most: int = 60) -> str:
-    """A name cut to so many letters."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
-
-
 def headline(table: Table, units: Units, i: int) -> str:
     """How far off a group is, with its interval.
 
@@ -81,7 +76,7 @@ def headline(table: Table, units: Units, i: int) -> str:
     'Black: 2.1 points too high (0.9 to 3.3)'
     """
     gap, low, high = (float(table[name][i]) for name in ("gap", "gap_low", "gap_high"))
-    name = short(str(table["name"][i]))
+    name = str(table["name"][i])
     if low > 0 or high < 0:
         ends = sorted((abs(low), abs(high)))
         side = units.above if gap > 0 else units.below

@@ -15,12 +15,12 @@ Number = TypeVar("Number", int, float)
 
 
 def group_item(text: str) -> str | Bins | Cross:
-    """A predicate or column name as it is; `bins:age:5`, `bins:age:0,18,65` and `cross:sex,region` as in Python.
+    """A predicate or column name as it is; `bins:age:5`, `bins:age:0,18,65`, `bins:sold:month` and `cross:sex,region` as in Python.
 
     Examples
     --------
-    >>> group_item("bins:age:5"), group_item("cross:sex,bins:age:3"), group_item("age >= 18")
-    (bins('age', 5), cross('sex', bins('age', 3)), 'age >= 18')
+    >>> group_item("bins:age:5"), group_item("cross:sex,bins:age:3"), group_item("age >= 18"), group_item("bins:sold:hour")
+    (bins('age', 5), cross('sex', bins('age', 3)), 'age >= 18', bins('sold', 'hour'))
     """
     try:
         if text.startswith("cross:"):
@@ -29,8 +29,10 @@ def group_item(text: str) -> str | Bins | Cross:
         if text.startswith("bins:"):
             column, _, how = text.removeprefix("bins:").rpartition(":")
             if not column:
-                raise usage(f"--groups {text!r}: write bins:COLUMN:NUMBER, for example bins:age:5.")
-            return bins(column, edges=[float(edge) for edge in how.split(",")]) if "," in how else bins(column, int(how))
+                raise usage(f"--groups {text!r}: write bins:COLUMN:NUMBER, for example bins:age:5, or bins:sold:month.")
+            if "," in how:
+                return bins(column, edges=[float(edge) for edge in how.split(",")])
+            return bins(column, how if how.isalpha() else int(how))
     except (InputError, ValueError) as error:
         raise usage(f"--groups {text!r}: {error}") from None
     return text

@@ -12,6 +12,7 @@ from multivalid.cli import gates, options, tables
 from multivalid.cli.arguments import group_items, label_numbers, limit, prediction_columns, target_named
 from multivalid.cli.exits import usage
 from multivalid.cli.json_output import print_json
+from multivalid.cli.labels import LabelOptions
 from multivalid.cli.reading import Data
 from multivalid.cli.writing import check_report, outputs
 
@@ -21,6 +22,9 @@ def audit(
     label: options.Label,
     prediction: options.Predictions,
     groups: options.Groups = None,
+    missing: options.Missing = "group",
+    positive: options.Positive = None,
+    missing_rows: options.MissingRows = "refuse",
     property: options.Prop = "mean",
     weight: options.Weight = None,
     model: Annotated[Path | None, typer.Option("--model", "-m", help="Audit the predictions of this model instead.")] = None,
@@ -41,23 +45,25 @@ def audit(
         raise usage("--model brings its own groups; leave --groups out.")
     fitted = None if model is None else mv.load(model)
     target = target_named(property) if fitted is None else fitted.property
-    items, most = group_items(groups), limit(fail_above)
+    items, most, labels = group_items(groups), limit(fail_above), LabelOptions(positive, missing_rows, missing)
     columns = prediction_columns(prediction, target)
     check_report(report)
     with (
-        data.open(numbers=[*label_numbers(label, target), *columns, weight]) as store,
+        data.open(numbers=[*labels.numeric(label_numbers(label, target)), *columns, weight]) as store,
         tables.busy("auditing …", json),
         outputs() as out,
     ):
         predicted = columns if len(columns) > 1 else columns[0]
-        rows = store.rows if cluster is None else store.rows.to_arrow_table()  # luck is summed cluster by cluster, in memory
+        rows, asked = labels.accept(store.rows, label, items)
+        rows = rows if cluster is None else rows.to_arrow_table()  # luck is summed cluster by cluster, in memory
         if fitted is not None:
             found = fitted.audit(label, predicted, data=rows, sample_weight=weight, cluster=cluster)
         else:
-            found = mv.audit(label, predicted, groups=items, data=rows, property=target, sample_weight=weight, cluster=cluster)
+            found = mv.audit(label, predicted, groups=asked, data=rows, property=target, sample_weight=weight, cluster=cluster)
         if report is not None:
             found.report(out.place(report), settings=data.settings)
-    notes = [*found.groups.notes, *([f"Report: {report}"] if report else [])]
+    told = list(dict.fromkeys([*asked.notes, *found.groups.notes]))
+    notes = [*told, *([f"Report: {report}"] if report else [])]
     if json:
         print_json(
             {
@@ -66,7 +72,7 @@ def audit(
                 "off": found.off,
                 "said": found.headlines,
                 "groups": found.table,
-                "notes": found.groups.notes,
+                "notes": told,
             }
         )
     else:
@@ -77,7 +83,7 @@ def audit(
 
 def _print(found: Any, title: str, top: int, notes: list[str]) -> None:
     if len(found.coordinates) > 1:
-        tables.lines([*found.summary().splitlines(), *notes])
+        tables.lines([*found.summary(widest=tables.widest()).splitlines(), *notes])
         return
     tables.lines([f"{title}: {found.table['rows'][0]:,} rows", found.verdict, *found.headlines[:top]])
     tables.console().print(tables.audit_table(found, top))

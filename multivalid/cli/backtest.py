@@ -39,4 +39,4 @@ def backtest(
     if json:
         print_json({"tau": tau, "groups": found.table})
     else:
-        typer.echo(found.summary())
+        typer.echo(found.summary(widest=tables.widest()))

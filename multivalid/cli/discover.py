@@ -10,6 +10,7 @@ import multivalid as mv
 from multivalid.cli import gates, options, tables
 from multivalid.cli.arguments import group_items, prediction_columns, target_named
 from multivalid.cli.json_output import print_json
+from multivalid.cli.labels import LabelOptions
 from multivalid.cli.reading import Data
 from multivalid.cli.writing import check_report, outputs
 
@@ -26,6 +27,9 @@ def discover(
     prediction: options.Predictions,
     features: Features = None,
     groups: options.Groups = None,
+    missing: options.Missing = "group",
+    positive: options.Positive = None,
+    missing_rows: options.MissingRows = "refuse",
     property: options.Prop = "mean",
     weight: options.Weight = None,
     depth: Annotated[int, typer.Option("--depth", help="Most conditions in a group.", min=1, max=3)] = 3,
@@ -39,14 +43,19 @@ def discover(
 
     Example: multivalid discover flights.csv --label delay --prediction p --features origin,hour --property quantile:0.9
     """
-    target, items = target_named(property), group_items(groups)
+    target, items, labels = target_named(property), group_items(groups), LabelOptions(positive, missing_rows, missing)
     columns = prediction_columns(prediction, target)
     names = column_names(features)
     check_report(report)
-    with data.open(numbers=[label, *columns, weight]) as store, tables.busy("searching …", json), outputs() as out:
+    with (
+        data.open(numbers=[*labels.numeric([label]), *columns, weight]) as store,
+        tables.busy("searching …", json),
+        outputs() as out,
+    ):
         predicted = columns if len(columns) > 1 else columns[0]
+        rows, asked = labels.accept(store.rows, label, items)
         found = mv.discover(
-            label, predicted, data=store.rows, features=names, property=target, groups=items, depth=depth, most=most,
+            label, predicted, data=rows, features=names, property=target, groups=asked, depth=depth, most=most,
             sample_weight=weight, random_state=seed,
         )  # fmt: skip
         if report is not None:

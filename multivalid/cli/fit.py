@@ -14,9 +14,11 @@ from multivalid.cli.discover import column_names
 from multivalid.cli.engine_names import unused
 from multivalid.cli.exits import usage
 from multivalid.cli.json_output import print_json
+from multivalid.cli.labels import LabelOptions
 from multivalid.cli.reading import Data, Store
 from multivalid.cli.writing import check_output, check_report, outputs
-from multivalid.validate import fraction, positive
+from multivalid.validate import fraction
+from multivalid.validate import positive as above_zero
 
 MODES = ("practical", "theorem", "paper")
 
@@ -33,6 +35,9 @@ def fit(
     prediction: options.Predictions,
     model: Annotated[Path | None, typer.Option("--model", "-m", help="Write the fitted model here (JSON).")] = None,
     groups: options.Groups = None,
+    missing: options.Missing = "group",
+    positive: options.Positive = None,
+    missing_rows: options.MissingRows = "refuse",
     features: Features = None,
     property: options.Prop = "mean",
     weight: options.Weight = None,
@@ -59,26 +64,28 @@ def fit(
     Example: multivalid fit flights.csv --label delay --prediction p --groups origin --property quantile:0.9 --holdout 0.3 --model m.json
     """
     prop, items, most = fitted_named(property), group_items(groups), limit(fail_above)
+    labels = LabelOptions(positive, missing_rows, missing)
     columns = prediction_columns(prediction, prop)
     predicted = columns if len(columns) > 1 else columns[0]
     if mode not in MODES:
         raise usage(f"--mode {mode!r} must be one of {', '.join(MODES)}.")
     if batched and mode != "theorem":
         raise usage(f"--batched goes with --mode theorem, got --mode {mode}.")
-    error = None if alpha is None else option(positive, alpha, "--alpha")
+    error = None if alpha is None else option(above_zero, alpha, "--alpha")
     share = _share(holdout)
     check_output(model, ".json")
     check_report(report)
     if model is not None and report is not None and model.resolve() == report.resolve():
         raise usage(f"--report {report} is also the --model; rename one of them.")
     with (
-        data.open(numbers=[*label_numbers(label, prop), *columns, weight]) as store,
+        data.open(numbers=[*labels.numeric(label_numbers(label, prop)), *columns, weight]) as store,
         tables.busy("fitting …", json),
         outputs() as out,
     ):
         rows, held = _rows(store, holdout, share, seed)
+        rows, asked_groups = labels.accept(rows, label, items)
         made = mv.multicalibrate(
-            label, predicted, groups=items, data=rows, property=prop, sample_weight=weight, mode=mode, alpha=error, m=levels,
+            label, predicted, groups=asked_groups, data=rows, property=prop, sample_weight=weight, mode=mode, alpha=error, m=levels,
             holdout=held, batched=batched, random_state=seed, features=column_names(features),
         )  # fmt: skip
         judged = rows if held is None else _held_out(rows, held)

@@ -26,9 +26,18 @@ Groups = Annotated[
     typer.Option(
         "--groups", "-g",
         help="For whom, repeatable: a predicate ('age >= 65'), a column, bins:COLUMN:NUMBER or with edges bins:COLUMN:18,25,45, "
-        "cross:COLUMN,COLUMN.",
+        "of dates bins:COLUMN:month (year, weekday, hour), cross:COLUMN,COLUMN.",
     ),
 ]  # fmt: skip
+Missing = Annotated[
+    str, typer.Option("--missing", help="Rows without a value in a column of --groups: a group of their own, or ignore.")
+]
+Positive = Annotated[
+    str | None, typer.Option("--positive", help="The label that counts as 1, such as '>50K'; all others count as 0.")
+]
+MissingRows = Annotated[
+    str, typer.Option("--missing-rows", help="Rows without a label: refuse, or drop, which leaves them out and counts them.")
+]
 Prop = Annotated[str, typer.Option("--property", help="What is predicted: mean, quantile:0.9, expectile:0.8, …")]
 Weight = Annotated[str | None, typer.Option("--weight", help="Column with weights.")]
 Holdout = Annotated[

@@ -10,6 +10,7 @@ import typer
 import multivalid as mv
 from multivalid.cli import options, tables
 from multivalid.cli.arguments import group_items, label_numbers, prediction_columns, target_named
+from multivalid.cli.labels import LabelOptions
 from multivalid.cli.reading import Data
 from multivalid.cli.writing import check_report, outputs
 
@@ -23,6 +24,9 @@ def report(
     ],
     model: Annotated[Path | None, typer.Option("--model", "-m", help="Compare with the predictions of this model.")] = None,
     groups: options.Groups = None,
+    missing: options.Missing = "group",
+    positive: options.Positive = None,
+    missing_rows: options.MissingRows = "refuse",
     property: options.Prop = "mean",
     weight: options.Weight = None,
 ) -> None:
@@ -33,19 +37,20 @@ def report(
     Example: multivalid report flights.csv --label delay --prediction p --groups origin --property quantile:0.9 --output r.html
     """
     check_report(output)
-    target, items = target_named(property), group_items(groups)
+    target, items, labels = target_named(property), group_items(groups), LabelOptions(positive, missing_rows, missing)
     fitted = None if model is None else mv.load(model)
     target = target if fitted is None else fitted.property
     columns = prediction_columns(prediction, target)
     with (
-        data.open(numbers=[*label_numbers(label, target), *columns, weight]) as store,
+        data.open(numbers=[*labels.numeric(label_numbers(label, target)), *columns, weight]) as store,
         tables.busy("writing …", False),
         outputs() as out,
     ):
         predicted = columns[0] if len(columns) == 1 else columns
-        rows = store.rows if len(columns) == 1 else store.rows.to_arrow_table()  # pairs are audited in memory
+        rows, asked = labels.accept(store.rows, label, items)
+        rows = rows if len(columns) == 1 else rows.to_arrow_table()  # pairs are audited in memory
         if fitted is None:
-            found = mv.audit(label, predicted, groups=items, data=rows, property=target, sample_weight=weight)
+            found = mv.audit(label, predicted, groups=asked, data=rows, property=target, sample_weight=weight)
             found.report(out.place(output), settings=data.settings)
         else:
             fitted.report(

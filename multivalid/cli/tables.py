@@ -11,6 +11,7 @@ import numpy as np
 
 from multivalid.audit.text import interval
 from multivalid.cells.sentences import worst_first
+from multivalid.cells.short_names import WIDEST
 from multivalid.properties import Quantile
 
 UNLIMITED = 100_000  # characters: what is piped is never cut or wrapped
@@ -21,6 +22,11 @@ def console() -> Any:
     from rich.console import Console
 
     return Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else UNLIMITED)
+
+
+def widest() -> int | None:
+    """How many letters a name may have: any number where the output is piped."""
+    return WIDEST if sys.stdout.isatty() else None
 
 
 @contextmanager

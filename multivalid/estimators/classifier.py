@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from multivalid.errors import InputError
 from multivalid.estimators.meta import Multicalibrated, one_of
@@ -36,8 +36,10 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
         properties are for `MulticalibratedRegressor`.
     cv : int, splitter or iterable of splits, optional
         Folds, as elsewhere in scikit-learn; five stratified ones by default.
-    mode, m, alpha, lipschitz, max_updates, features
+    mode, m, alpha, lipschitz, max_updates, features, missing_rows
         As in `multivalid.multicalibrate`.
+    positive : optional
+        The class that counts: the classes are then False and True, whether it is this one. Without it they are those of y, by name.
 
     Attributes
     ----------
@@ -70,12 +72,14 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
                 f"property must be 'mean' for a classifier, which predicts probabilities, the means of 0/1 labels; got {self.property!r}. "
                 f"For another property of a numeric label use MulticalibratedRegressor(property={self.property!r})."
             )
-        y = column_or_1d(y, warn=True)
+        given = {"X": X, "sample_weight": sample_weight, "group_data": one_of(group_data, sensitive_features)}
+        y, known, params = self._known(y, given, params)
         check_classification_targets(y)
+        y = y if self.positive is None else y == 1
         self.classes_ = np.unique(y)
-        X = self._checked(X, reset=True)
-        predictions, weights = self._fit_model(X, y, sample_weight, params)
-        where = one_of(group_data, sensitive_features)
+        X = self._checked(known["X"], reset=True)
+        predictions, weights = self._fit_model(X, y, known["sample_weight"], params)
+        where = known["group_data"]
         if self._together():
             codes = np.searchsorted(self.classes_, y).astype(np.float64)
             target = Classes(range(self.classes_.size))

@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 
 from multivalid.calibration import Calibration
 from multivalid.errors import InputError
+from multivalid.estimators.known_labels import Rowwise, known_labels
 from multivalid.estimators.row_groups import RowGroups
 from multivalid.fit import multicalibrate
 from multivalid.properties.base import Array
@@ -44,6 +45,8 @@ class Multicalibrated(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         lipschitz: float | None = None,
         max_updates: int | None = None,
         features: Any = None,
+        positive: Any = None,
+        missing_rows: str = "refuse",
     ) -> None:
         self.estimator = estimator
         self.groups = groups
@@ -55,6 +58,15 @@ class Multicalibrated(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.lipschitz = lipschitz
         self.max_updates = max_updates
         self.features = features
+        self.positive = positive
+        self.missing_rows = missing_rows
+
+    def _known(self, y: Any, rowwise: Rowwise, params: dict[str, Any]) -> tuple[Any, Rowwise, dict[str, Any]]:
+        """Labels that are there, what belongs to their rows, and what goes on to model and splitter (values per row are cut too)."""
+        rows = len(y)
+        cut = {name: value for name, value in params.items() if np.ndim(value) and len(value) == rows}
+        labels, held = known_labels(y, self.positive, self.missing_rows, {**rowwise, **cut})
+        return labels, {name: held[name] for name in rowwise}, {**params, **{name: held[name] for name in cut}}
 
     def _model(self) -> Any:
         """The model underneath, not fitted."""

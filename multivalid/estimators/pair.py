@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from multivalid import validate
 from multivalid.errors import InputError
+from multivalid.estimators.known_labels import known_labels
 from multivalid.estimators.meta import fitted, one_of, weights_for
 from multivalid.estimators.row_groups import RowGroups
 from multivalid.fit import multicalibrate
@@ -35,7 +36,7 @@ class MulticalibratedPairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstim
         For whom, as for `MulticalibratedRegressor`.
     cv : int or splitter
         Both regressors are fitted on folds to give each row predictions that have not seen it; calibration uses those.
-    mode, m, random_state
+    mode, m, random_state, missing_rows
         As in `multicalibrate`.
 
     Attributes
@@ -66,6 +67,7 @@ class MulticalibratedPairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstim
         mode: str = "practical",
         m: Any = None,
         random_state: int = 0,
+        missing_rows: str = "refuse",
     ) -> None:
         self.first = first
         self.second = second
@@ -75,6 +77,7 @@ class MulticalibratedPairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstim
         self.mode = mode
         self.m = m
         self.random_state = random_state
+        self.missing_rows = missing_rows
 
     def fit(
         self,
@@ -92,6 +95,9 @@ class MulticalibratedPairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstim
         `group_data` (or `sensitive_features`) is where the columns that the calibration's groups name are, if not in X.
         """
         pair = self._pair()
+        rowwise = {"X": X, "weight": sample_weight, "groups": groups, "where": one_of(group_data, sensitive_features)}
+        y, known = known_labels(y, None, self.missing_rows, rowwise)
+        X, sample_weight, groups, where = known.values()
         labels = pair.check_labels(validate.vector(y, "y"), "y")
         weights = None if sample_weight is None else validate.weights(sample_weight, labels.size)
         folds = list(check_cv(self.cv).split(np.zeros(labels.size), groups=groups))
@@ -102,7 +108,7 @@ class MulticalibratedPairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstim
         self.first_ = _fitted(self.first, X, labels, weights)
         self.second_ = _fitted(self.second, X, pseudo, weights)
         self.n_features_in_ = np.shape(X)[1]
-        rows = RowGroups(self.groups, one_of(group_data, sensitive_features))
+        rows = RowGroups(self.groups, where)
         self.calibration_ = multicalibrate(
             labels, np.stack([first, second], axis=1), groups=rows.items(X), data=rows.frame(X), property=pair, sample_weight=weights,
             mode=self.mode, m=self.m, random_state=self.random_state,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.linear_model import Ridge
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from multivalid.estimators.each_column import EachColumn
 from multivalid.estimators.meta import Multicalibrated, one_of
@@ -32,7 +32,7 @@ class MulticalibratedRegressor(RegressorMixin, Multicalibrated):  # type: ignore
         does `predict`; its columns never cross.
     cv : int, splitter or iterable of splits, optional
         Folds, as elsewhere in scikit-learn; five by default.
-    mode, m, alpha, lipschitz, max_updates, features
+    mode, m, alpha, lipschitz, max_updates, features, positive, missing_rows
         As in `multivalid.multicalibrate`.
 
     Attributes
@@ -70,10 +70,12 @@ class MulticalibratedRegressor(RegressorMixin, Multicalibrated):  # type: ignore
             `groups`, one value per row, for a `cv` that keeps rows together (`GroupKFold`); with scikit-learn's metadata routing
             switched on, whatever the model's `fit` requests.
         """
-        y = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y")
-        X = self._checked(X, reset=True)
-        predictions, weights = self._fit_model(X, y, sample_weight, params)
-        self.calibration_ = self._calibrate(X, y, predictions, weights, self.property, one_of(group_data, sensitive_features))
+        given = {"X": X, "sample_weight": sample_weight, "group_data": one_of(group_data, sensitive_features)}
+        y, known, params = self._known(y, given, params)
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        X = self._checked(known["X"], reset=True)
+        predictions, weights = self._fit_model(X, y, known["sample_weight"], params)
+        self.calibration_ = self._calibrate(X, y, predictions, weights, self.property, known["group_data"])
         return self
 
     def predict(self, X: Any, *, group_data: Any = None, sensitive_features: Any = None) -> Array:

@@ -7,22 +7,24 @@ the condition one of its groups stands for (which lazy engines run).
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.errors import InputError
+from multivalid.groups.calendar import PARTS
 from multivalid.groups.columns import Columns
 from multivalid.groups.engine import condition_expression
 from multivalid.groups.frames import booleans, numbers
-from multivalid.groups.kinds import NUMBER, TEXT, kind_of_dtype, kind_of_value, value_in
-from multivalid.groups.nodes import And, Column, Compare, Condition, Literal, Missing, columns, render
+from multivalid.groups.kinds import BOOLEAN, DATE, DATETIME, NUMBER, TEXT, kind_of_dtype, kind_of_value, value_in
+from multivalid.groups.nodes import And, Column, Compare, Condition, DatePart, Literal, Missing, columns, render
 from multivalid.groups.rows import Row, RowTest, row_test
 
 Codes = NDArray[np.int16]  # at most 10,000 groups per block
@@ -79,36 +81,68 @@ def evaluate(blocks: Sequence[Holds], frame: nw.DataFrame[Any]) -> list[NDArray[
     return [booleans(answers[f"p{i}"]) for i in range(len(blocks))]
 
 
-@dataclass(frozen=True)
-class Values:
-    """One group per value of a text or integer column, in the order of the values."""
+class OneColumn:
+    """What blocks of one column share: `present` groups of rows that have a value, and with `missing` one more, of those without."""
 
     column: str
-    values: tuple[str, ...] | tuple[int, ...]
-    kind: str
+    missing: bool
+
+    @property
+    @abstractmethod
+    def present(self) -> int: ...
 
     @property
     def size(self) -> int:
-        return len(self.values)
+        return self.present + self.missing
 
     @property
     def columns(self) -> tuple[str, ...]:
         return (self.column,)
 
+    @property
+    def nowhere(self) -> int:
+        """The code of a missing value."""
+        return self.present if self.missing else -1
+
+    def _nothing(self, rows: int) -> Codes:
+        """The codes of a column in which every value is missing."""
+        return np.full(rows, self.nowhere, dtype=np.int16)
+
+
+@dataclass(frozen=True)
+class Values(OneColumn):
+    """One group per value of a text or integer column, in the order of the values, or the two of a boolean column."""
+
+    column: str
+    values: tuple[str, ...] | tuple[int, ...]
+    kind: str
+    missing: bool = False
+
+    @property
+    def present(self) -> int:
+        return len(self.values)
+
     def codes(self, frame: Columns) -> Codes:
-        series = frame[self.column]
-        _check_kind(self.column, series.dtype, self.kind)
-        return self._text_codes(frame) if self.kind == TEXT else whole_codes(series, self.values)
+        series = _held(frame, self.column, self.kind)
+        if series is None:
+            return self._nothing(len(frame))
+        if self.kind == TEXT:
+            return self._text_codes(frame)
+        return self._flag_codes(series) if self.kind == BOOLEAN else whole_codes(series, self.values, self.nowhere)
 
     def _text_codes(self, frame: Columns) -> Codes:
         number, texts = frame.texts(self.column)
         code = [self._index.get(text, -1) for text in texts]
-        return np.array([*code, -1], dtype=np.int16)[number]  # a missing text has number -1, the last
+        return np.array([*code, self.nowhere], dtype=np.int16)[number]  # a missing text has number -1, the last
+
+    def _flag_codes(self, series: nw.Series[Any]) -> Codes:
+        held = np.where(booleans(series.fill_null(False)), self._index.get(True, -1), self._index.get(False, -1))
+        return np.where(series.is_null().to_numpy(), self.nowhere, held).astype(np.int16)
 
     def code(self, row: Row) -> int:
         value = value_in(row, self.column)
         if value is None:
-            return -1
+            return self.nowhere
         if kind_of_value(value) != self.kind:
             raise InputError(
                 f"groups: column {self.column!r} held {self.kind} values when the groups were fitted, "
@@ -117,6 +151,8 @@ class Values:
         return self._index.get(value, -1)
 
     def condition(self, code: int) -> Condition:
+        if code == self.present:
+            return Missing(Column(self.column))
         return Compare("==", Column(self.column), Literal(self.values[code]))
 
     @cached_property
@@ -124,8 +160,46 @@ class Values:
         return {value: code for code, value in enumerate(self.values)}
 
 
-def whole_codes(series: nw.Series[Any], values: Sequence[Any]) -> Codes:
-    """The place of each row's whole number among the values, -1 for others and for missing; the column may be a float one."""
+@dataclass(frozen=True)
+class DateParts(OneColumn):
+    """One group per year, month, weekday or hour of a column of dates or times."""
+
+    column: str
+    part: str
+    values: tuple[int, ...]
+    missing: bool = False
+
+    @property
+    def present(self) -> int:
+        return len(self.values)
+
+    def codes(self, frame: Columns) -> Codes:
+        series = _held(frame, self.column, *((DATETIME,) if self.part == "hour" else (DATETIME, DATE)))
+        if series is None:
+            return self._nothing(len(frame))
+        part = PARTS[self.part].expression(nw.col(self.column), series.dtype)
+        return whole_codes(frame.frame([self.column]).select(part.alias("part"))["part"], self.values, self.nowhere)
+
+    def code(self, row: Row) -> int:
+        value = value_in(row, self.column)
+        if value is None:
+            return self.nowhere
+        kind = kind_of_value(value)
+        if kind != DATETIME and (kind != DATE or self.part == "hour"):
+            raise InputError(f"groups: column {self.column!r} must hold times for its {self.part}, but the row has {value!r}.")
+        return self._index.get(PARTS[self.part].of(value), -1)
+
+    def condition(self, code: int) -> Condition:
+        column = Column(self.column)
+        return Missing(column) if code == self.present else Compare("==", DatePart(self.part, column), Literal(self.values[code]))
+
+    @cached_property
+    def _index(self) -> dict[int, int]:
+        return {value: code for code, value in enumerate(self.values)}
+
+
+def whole_codes(series: nw.Series[Any], values: Sequence[Any], nowhere: int = -1) -> Codes:
+    """The place of each row's whole number among the values, -1 for others, `nowhere` for missing; the column may be a float one."""
     known = np.asarray(values, dtype=np.int64)
     if series.dtype.is_integer() and not series.null_count():
         seen, missing = np.asarray(series.to_numpy()), None
@@ -135,7 +209,7 @@ def whole_codes(series: nw.Series[Any], values: Sequence[Any]) -> Codes:
         seen = numbers(series)
         missing = np.isnan(seen)
     if known.size == 0:
-        return np.full(len(series), -1, dtype=np.int16)
+        return np.full(len(series), -1, dtype=np.int16) if missing is None else np.where(missing, nowhere, -1).astype(np.int16)
     low, high = int(known[0]), int(known[-1])
     if series.dtype.is_signed_integer() and high - low <= LARGEST_TABLE and missing is None:
         inside = (seen >= low) & (seen <= high)
@@ -144,60 +218,63 @@ def whole_codes(series: nw.Series[Any], values: Sequence[Any]) -> Codes:
     else:
         codes = _places(known, seen, LARGEST_TABLE + 1)
     if missing is not None:
-        codes[missing] = -1
+        codes[missing] = nowhere
     return codes
 
 
 @dataclass(frozen=True)
-class Intervals:
+class Intervals(OneColumn):
     """One group per bin of a numeric column; the first and the last reach out to infinity."""
 
     column: str
     edges: tuple[float, ...]
+    missing: bool = False
 
     @property
-    def size(self) -> int:
+    def present(self) -> int:
         return len(self.edges) - 1
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column,)
 
     @cached_property
     def inner(self) -> tuple[float, ...]:
         return self.edges[1:-1]
 
     def codes(self, frame: Columns) -> Codes:
-        series = frame[self.column]
-        _check_kind(self.column, series.dtype, NUMBER)
+        series = _held(frame, self.column, NUMBER)
+        if series is None:
+            return self._nothing(len(frame))
         values = numbers(series)
         codes = np.searchsorted(np.array(self.inner, dtype=np.float64), values, side="right").astype(np.int16)
-        codes[np.isnan(values)] = -1
+        codes[np.isnan(values)] = self.nowhere
         return codes
 
     def code(self, row: Row) -> int:
         value = value_in(row, self.column)
         if value is None:
-            return -1
+            return self.nowhere
         if kind_of_value(value) != NUMBER:
             raise InputError(f"groups: column {self.column!r} must hold numbers, but the row has {value!r}.")
         return bisect_right(self.inner, value)
 
     def condition(self, code: int) -> Condition:
         column = Column(self.column)
+        if code == self.present:
+            return Missing(column)
         sides: list[Condition] = []
         if code > 0:
             sides.append(Compare(">=", column, Literal(self.edges[code])))
-        if code < self.size - 1:
+        if code < self.present - 1:
             sides.append(Compare("<", column, Literal(self.edges[code + 1])))
         return And(tuple(sides)) if len(sides) == 2 else sides[0] if sides else Missing(column, negated=True)
+
+
+Simple: TypeAlias = Holds | Values | DateParts | Intervals
 
 
 @dataclass(frozen=True)
 class Product:
     """One group per combination of the groups of other blocks; only the listed combinations count."""
 
-    parts: tuple[Holds | Values | Intervals, ...]
+    parts: tuple[Simple, ...]
     combinations: tuple[tuple[int, ...], ...]
 
     @property
@@ -244,9 +321,14 @@ def _places(known: NDArray[np.int64], seen: NDArray[Any], space: int) -> Codes:
     return codes
 
 
-def _check_kind(column: str, dtype: nw.dtypes.DType, expected: str) -> None:
-    if kind_of_dtype(dtype) != expected:
-        raise InputError(
-            f"groups: column {column!r} held {expected} values when the groups were fitted, "
-            f"but here its type is {dtype}; convert it first."
-        )
+def _held(frame: Columns, column: str, *kinds: str) -> nw.Series[Any] | None:
+    """The column, which must be of one of these kinds; None where nothing is in it, as such a column has no kind of its own."""
+    series = frame[column]
+    if kind_of_dtype(series.dtype) in kinds:
+        return series
+    if series.null_count() == len(series) or (series.dtype.is_float() and bool(np.isnan(numbers(series)).all())):
+        return None
+    raise InputError(
+        f"groups: column {column!r} held {kinds[0]} values when the groups were fitted, "
+        f"but here its type is {series.dtype}; convert it first."
+    )

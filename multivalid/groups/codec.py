@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from multivalid.errors import InputError, ModelFileError
-from multivalid.groups.blocks import Block, Holds, Intervals, Product, Values
+from multivalid.groups.blocks import Block, DateParts, Holds, Intervals, Product, Simple, Values
+from multivalid.groups.calendar import PARTS
 from multivalid.groups.evaluation import Kept, Span
 from multivalid.groups.items import MOST_GROUPS
-from multivalid.groups.kinds import NUMBER, TEXT
+from multivalid.groups.kinds import BOOLEAN, NUMBER, TEXT
 from multivalid.groups.nodes import Column, Flag, render
 from multivalid.groups.predicate import stored
 from multivalid.groups.syntax import INT64
@@ -24,14 +25,25 @@ def block_to_json(block: Block) -> dict[str, Any]:
             return {"kind": "flag", "column": name}
         case Holds(test):
             return {"kind": "predicate", "text": render(test)}
-        case Values(column, values, kind):
-            return {"kind": "values", "column": column, "type": kind, "values": list(values)}
-        case Intervals(column, edges):
-            return {"kind": "bins", "column": column, "edges": [_edge_to_json(edge) for edge in edges]}
+        case Values(column, values, kind, missing):
+            return {"kind": "values", "column": column, "type": kind, "values": list(values)} | _where(missing)
+        case DateParts(column, part, values, missing):
+            return {"kind": "dates", "column": column, "part": part, "values": list(values)} | _where(missing)
+        case Intervals(column, edges, missing):
+            return {"kind": "bins", "column": column, "edges": [_edge_to_json(edge) for edge in edges]} | _where(missing)
         case Product(parts, combinations):
             listed = [list(combination) for combination in combinations]
             return {"kind": "cross", "parts": [block_to_json(part) for part in parts], "combinations": listed}
     raise AssertionError(block)  # pragma: no cover - every block is listed
+
+
+def _where(missing: bool) -> dict[str, Any]:
+    """Said only where it is so: files of earlier versions do not say it."""
+    return {"missing": True} if missing else {}
+
+
+def _missing(value: dict[str, Any]) -> bool:
+    return bool(field(value, "missing", bool)) if "missing" in value else False
 
 
 def block_from_json(value: Any) -> Block:
@@ -89,32 +101,46 @@ def _predicate(value: dict[str, Any]) -> Block:
 
 
 def _values(value: dict[str, Any]) -> Block:
-    only(value, "kind", "column", "type", "values")
+    only(value, "kind", "column", "type", "values", "missing")
     column, kind, values = field(value, "column", str), field(value, "type", str), field(value, "values", list)
-    if kind not in (TEXT, NUMBER):
+    if kind not in (TEXT, NUMBER, BOOLEAN):
         raise damaged(f"unknown type of values {kind!r}")
-    each(values, str if kind == TEXT else int, "values")
-    if any(a >= b for a, b in itertools.pairwise(values)):
+    each(values, {TEXT: str, NUMBER: int, BOOLEAN: bool}[kind], "values")
+    if kind == BOOLEAN and values != [True, False]:
+        raise damaged(f"the values of a boolean column are {values}")
+    if kind != BOOLEAN and any(a >= b for a, b in itertools.pairwise(values)):
         raise damaged("values are not in increasing order")
     if kind == NUMBER and any(number not in INT64 for number in values):
         raise damaged("values has a number beyond 64 bits")
-    return Values(column, tuple(values), kind)
+    return Values(column, tuple(values), kind, _missing(value))
+
+
+def _dates(value: dict[str, Any]) -> Block:
+    only(value, "kind", "column", "part", "values", "missing")
+    column, part, values = field(value, "column", str), field(value, "part", str), field(value, "values", list)
+    if part not in PARTS:
+        raise damaged(f"unknown part of a date {part!r}")
+    each(values, int, "values")
+    known = PARTS[part]
+    if any(a >= b for a, b in itertools.pairwise(values)) or any(not known.least <= one <= known.most for one in values):
+        raise damaged(f"values are not increasing numbers of a {part}")
+    return DateParts(column, part, tuple(values), _missing(value))
 
 
 def _bins(value: dict[str, Any]) -> Block:
-    only(value, "kind", "column", "edges")
+    only(value, "kind", "column", "edges", "missing")
     column = field(value, "column", str)
     edges = [_edge_from_json(edge) for edge in field(value, "edges", list)]
     # Only the last bin may be a single point, where many rows share the largest value.
     if len(edges) < 2 or any(a >= b for a, b in itertools.pairwise(edges[:-1])) or edges[-2] > edges[-1]:
         raise damaged("edges are not at least two increasing numbers")
-    return Intervals(column, tuple(edges))
+    return Intervals(column, tuple(edges), _missing(value))
 
 
 def _cross(value: dict[str, Any]) -> Block:
     only(value, "kind", "parts", "combinations")
     parts = [block_from_json(part) for part in field(value, "parts", list)]
-    if len(parts) < 2 or not all(isinstance(part, Holds | Values | Intervals) for part in parts):
+    if len(parts) < 2 or not all(isinstance(part, Simple) for part in parts):
         raise damaged("cross needs at least two simple parts")
     if any(part.size > MOST_GROUPS for part in parts):
         raise damaged(f"a part of cross has more than {MOST_GROUPS:,} groups")
@@ -148,6 +174,7 @@ _READ: dict[str, Callable[[dict[str, Any]], Block]] = {
     "flag": _flag,
     "predicate": _predicate,
     "values": _values,
+    "dates": _dates,
     "bins": _bins,
     "cross": _cross,
 }

@@ -11,12 +11,13 @@ import datetime as dt
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import narwhals as nw
 
 from multivalid.errors import PredicateError
+from multivalid.groups.calendar import PARTS
 from multivalid.groups.kinds import BOOLEAN, DATE, DATETIME, NUMBER, TEXT, kind_of_dtype, moment, unknown_column
 from multivalid.groups.nodes import (
     And,
@@ -24,6 +25,7 @@ from multivalid.groups.nodes import (
     Column,
     Compare,
     Condition,
+    DatePart,
     Flag,
     Literal,
     Member,
@@ -50,6 +52,7 @@ _CALCULATE: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": oper
 _ABOVE, _BELOW = ("<", "<=", "!="), (">", ">=", "!=")  # what holds for a constant above, and below, every value
 _UNSIGNED = (nw.UInt64, nw.UInt128)
 _NANOSECONDS = (dt.datetime(1677, 9, 22, tzinfo=dt.UTC), dt.datetime(2262, 4, 11, tzinfo=dt.UTC))
+_WITH = dict.fromkeys(PARTS, "dates or times") | {"hour": "times"}  # types that have such a part
 ANYTHING = "anything"  # a column in which every value is missing has no kind of its own
 
 
@@ -85,6 +88,21 @@ def condition_expression(condition: Condition, schema: Schema, text: str) -> nw.
         What to show in an error.
     """
     return _Compiler(schema, text).condition(condition)
+
+
+class Conditions(Protocol):
+    """Groups that exclude each other, each with its condition."""
+
+    @property
+    def size(self) -> int: ...
+    def condition(self, code: int) -> Condition: ...
+
+
+def code_expression(block: Conditions, schema: Schema) -> nw.Expr:
+    """The code of each row, -1 for none; the codes of a block exclude each other, so they may be added."""
+    conditions = [block.condition(k) for k in range(block.size)]
+    held = [condition_expression(one, schema, render(one)).cast(nw.Int64) * (k + 1) for k, one in enumerate(conditions)]
+    return balanced(held, operator.add) - 1
 
 
 class _Compiler:
@@ -177,14 +195,26 @@ class _Compiler:
     def _value(self, term: Term) -> _Value:
         if isinstance(term, Column):
             return self._column(term.name)
+        if isinstance(term, DatePart):
+            return self._date_part(term)
         expr = self._number(term)
         names = ", ".join(repr(name) for name in columns(term))
         # inf - inf is NaN on every engine, and a null stays a null: the result itself says whether it is there.
         return _Value(f"{render(term)} (from {names})", NUMBER, expr, (~expr.is_null(), ~expr.is_nan()), is_float=True)
 
+    def _date_part(self, term: DatePart) -> _Value:
+        whole, label = self._column(term.column.name), render(term)
+        if whole.kind == ANYTHING:
+            return _Value(label, ANYTHING, whole.expr, whole.present)
+        if whole.kind != DATETIME and (whole.kind != DATE or term.part == "hour"):
+            raise self._error(f"{whole.label} has no {term.part}", f"{label} needs a column of {_WITH[term.part]}")
+        assert whole.dtype is not None
+        expr = PARTS[term.part].expression(whole.expr, whole.dtype)
+        return _Value(label, NUMBER, expr, whole.present, is_float=True)
+
     def _number(self, term: Term) -> nw.Expr:
         match term:
-            case Column():
+            case Column() | DatePart():
                 value = self._value(term)
                 if value.kind == ANYTHING:
                     return value.expr.cast(nw.Float64)

@@ -23,6 +23,8 @@ from multivalid.groups.nodes import render
 from multivalid.groups.selection import EVERYONE, fit_family
 from multivalid.validate import count
 
+MISSING = ("group", "ignore")  # the first is what happens by default
+
 
 class Groups:
     """The groups to be right for, not yet fitted to data.
@@ -30,12 +32,14 @@ class Groups:
     Parameters
     ----------
     items : list, dict, or a single item
-        A predicate (``"age >= 18"``), a column name (every value becomes a group, a boolean column is one group),
+        A predicate (``"age >= 18"``), a column name (every value becomes a group, as do true and false of a boolean column),
         `bins`, `cross`, a boolean array (rows, or rows × groups); a dict gives items a name of your own.
     min_size : int
         Groups with fewer rows are left out, with a note.
     names : sequence of str, optional
         A name per item; for one 2-D array, a name per column.
+    missing : {"group", "ignore"}
+        Whether the rows where a column that is listed, cut or crossed has no value become a group too, such as ``race is missing``.
 
     Examples
     --------
@@ -49,13 +53,18 @@ class Groups:
     ["group 'delay > 15' has the same rows as 'origin = LGA': left out", "group 'delay > 100' has no rows: left out"]
     """
 
-    def __init__(self, items: Any, *, min_size: int = 0, names: Sequence[str | None] | None = None) -> None:
+    def __init__(
+        self, items: Any, *, min_size: int = 0, names: Sequence[str | None] | None = None, missing: str | None = None
+    ) -> None:
+        if missing not in (None, *MISSING):
+            raise InputError(f'missing must be "group" or "ignore", got {missing!r}.')
+        self.missing: str = missing or MISSING[0]
         self.entries: tuple[Entry, ...]
         self.notes: tuple[str, ...] = ()
         if isinstance(items, Groups):
             self.entries = items.entries if names is None else entries([one.item for one in items.entries], names)
             min_size = max(count(min_size, "min_size", least=0), items.min_size)
-            self.notes = items.notes
+            self.notes, self.missing = items.notes, missing or items.missing
         else:
             self.entries = entries(items, names)
         self.min_size: int = count(min_size, "min_size", least=0)
@@ -83,18 +92,19 @@ class Groups:
         n_rows : int, optional
             Number of rows expected; arrays and data must agree with it.
         """
-        family = fit_family(self.entries, self.min_size, data, n_rows)
+        family = fit_family(self.entries, self.min_size, self.missing == MISSING[0], data, n_rows)
         return FittedGroups(family.names, family.kept, family.arrays, [*self.notes, *family.notes])
 
     def fit_rows(self, data: Any, n_rows: int) -> tuple[FittedGroups, Membership]:
         """The fitted groups, and which of these rows they hold: what `fit` and `membership` give, in one go."""
-        family = fit_family(self.entries, self.min_size, data, n_rows)
+        family = fit_family(self.entries, self.min_size, self.missing == MISSING[0], data, n_rows)
         assert family.membership is not None
         return FittedGroups(family.names, family.kept, family.arrays, [*self.notes, *family.notes]), family.membership
 
     def __repr__(self) -> str:
         size = f", min_size={self.min_size}" if self.min_size else ""
-        return f"Groups([{', '.join(repr(entry) for entry in self.entries)}]{size})"
+        missing = "" if self.missing == MISSING[0] else f", missing={self.missing!r}"
+        return f"Groups([{', '.join(repr(entry) for entry in self.entries)}]{size}{missing})"
 
 
 @dataclass(frozen=True)

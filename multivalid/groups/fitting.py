@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.errors import InputError, PredicateError
-from multivalid.groups.blocks import LARGEST_TABLE, Block, Holds, Intervals, Product, Values
+from multivalid.groups.blocks import LARGEST_TABLE, Block, DateParts, Holds, Intervals, Product, Simple, Values
+from multivalid.groups.calendar import PARTS
 from multivalid.groups.columns import Columns
 from multivalid.groups.frames import numbers
 from multivalid.groups.items import MOST_GROUPS, Bins, Cross
-from multivalid.groups.kinds import BOOLEAN, NUMBER, TEXT, kind_of_dtype, unknown_column
-from multivalid.groups.nodes import Column, Flag
+from multivalid.groups.kinds import BOOLEAN, DATE, DATETIME, NUMBER, TEXT, kind_of_dtype, unknown_column
+from multivalid.groups.nodes import Column, DatePart, Missing, write_name
 from multivalid.groups.predicate import Predicate, parse
 
 
@@ -28,6 +29,7 @@ class Fitter:
     """Turns items into blocks and the names of their groups, for one frame (or none)."""
 
     data: Columns | Any
+    missing: bool = True  # whether rows without a value become a group
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -39,9 +41,9 @@ class Fitter:
             return self._cross(item, label)
         return self._part(item, label)
 
-    def _part(self, item: str | Predicate | Bins, label: str | None) -> tuple[Holds | Values | Intervals, list[str]]:
+    def _part(self, item: str | Predicate | Bins, label: str | None) -> tuple[Simple, list[str]]:
         if isinstance(item, Bins):
-            return self._bins(item, label)
+            return self._bins(item, label) if item.part is None else self._dates(item, item.part, label)
         if isinstance(item, Predicate):
             return Holds(item.condition), [label or item.text]
         if item in self.columns:
@@ -59,23 +61,65 @@ class Fitter:
                 raise PredicateError(f"{error}\n  Or did you mean the column {near[0]!r}?") from None
             raise
 
-    def _column(self, name: str, label: str | None) -> tuple[Holds | Values, list[str]]:
+    def _column(self, name: str, label: str | None) -> tuple[Values, list[str]]:
         series = self._series(name)
         kind = kind_of_dtype(series.dtype)
-        title = label or name
+        title, missing = label or name, self._has_missing(name)
+        ending = [f"{title} is missing"] if missing else []
         if kind == BOOLEAN:
-            return Holds(Flag(Column(name))), [title]
+            return Values(name, (True, False), BOOLEAN, missing), [title, f"not {title}", *ending]
         values: tuple[str, ...] | tuple[int, ...]
         if kind == TEXT:
             values = tuple(sorted(self._limited(name, self._texts(name))))
         elif kind == NUMBER and not series.dtype.is_decimal():
             values = self._whole_values(name, series)
         else:
-            raise InputError(
-                f"groups: column {name!r} of type {series.dtype} cannot be split by value; "
-                f"write predicates for it, or make a text column of it."
-            )
-        return Values(name, values, kind or TEXT), [f"{title} = {_shown(value)}" for value in values]
+            raise InputError(f"groups: column {name!r} of type {series.dtype} cannot be split by value; {_instead(name, kind)}")
+        return Values(name, values, kind or TEXT, missing), [*(f"{title} = {_shown(value)}" for value in values), *ending]
+
+    def _dates(self, item: Bins, name: str, label: str | None) -> tuple[DateParts, list[str]]:
+        part, title = PARTS[name], label or f"{name}({write_name(item.column)})"
+        found = part.every
+        missing = False
+        if self.data is not None:
+            self._check_dates(item, name)
+            seen = self._date_values(DatePart(name, Column(item.column)))
+            found, missing = tuple(sorted(value for value in seen if value is not None)), self.missing and None in seen
+        if found is None:
+            raise InputError(f"groups: {item!r} needs data to know which values there are; pass data=.")
+        names = [f"{title} = {part.shown(value)}" for value in found]
+        return DateParts(item.column, name, found, missing), names + ([f"{label or item.column} is missing"] if missing else [])
+
+    def _check_dates(self, item: Bins, part: str) -> None:
+        if item.column not in self.columns:
+            raise unknown_column(item.column, self.columns)
+        dtype = self._type(item.column)
+        kind = kind_of_dtype(dtype)
+        if kind != DATETIME and (kind != DATE or part == "hour"):
+            needed = "times" if part == "hour" else "dates or times"
+            raise InputError(f"groups: {item!r} needs {needed}, column {item.column!r} is of type {dtype}; convert it first.")
+
+    def _date_values(self, term: DatePart) -> set[int | None]:
+        """The values that occur, None where there is none."""
+        name = term.column.name
+        found = self._asked(PARTS[term.part].expression(nw.col(name), self._type(name)), name)
+        return {None if value is None or value != value else int(value) for value in found.to_list()}
+
+    def _asked(self, expression: nw.Expr, column: str) -> nw.Series[Any]:
+        """The distinct values of an expression."""
+        found: nw.Series[Any] = self.data.frame([column]).select(expression.alias("v")).unique()["v"]
+        return found
+
+    def _has_missing(self, column: str) -> bool:
+        """Whether the rows without a value become a group."""
+        if not self.missing or self.data is None:
+            return False
+        return bool(np.any(Holds(Missing(Column(column))).codes(self.data) == 0))
+
+    def _type(self, name: str) -> nw.dtypes.DType:
+        """The type of a column."""
+        dtype: nw.dtypes.DType = self.data[name].dtype
+        return dtype
 
     def _whole_values(self, name: str, series: nw.Series[Any]) -> tuple[int, ...]:
         present = series.drop_nulls()
@@ -113,12 +157,14 @@ class Fitter:
             edges = self._fitted_edges(item)
         texts = _edge_texts(edges)
         names = [f"{label or item.column} in [{a}, {b})" for a, b in itertools.pairwise(texts)]
-        return Intervals(item.column, edges), [*names[:-1], names[-1][:-1] + "]"]
+        missing = self._has_missing(item.column)
+        ending = [f"{label or item.column} is missing"] if missing else []
+        return Intervals(item.column, edges, missing), [*names[:-1], names[-1][:-1] + "]", *ending]
 
     def _fitted_edges(self, item: Bins) -> tuple[float, ...]:
         series = self._series(item.column)
         if kind_of_dtype(series.dtype) != NUMBER:
-            raise InputError(f"groups: {item!r} needs numbers, column {item.column!r} is of type {series.dtype}.")
+            raise not_numbers(item, series.dtype)
         values = numbers(series)
         values = values[~np.isnan(values)]
         if item.edges is not None:
@@ -192,6 +238,19 @@ def _digits(key: int, sizes: Sequence[int]) -> tuple[int, ...]:
         key, digit = divmod(key, size)
         digits.append(digit)
     return tuple(reversed(digits))
+
+
+def _instead(name: str, kind: str | None) -> str:
+    """What to do with a column that is no list of categories."""
+    if kind in (DATE, DATETIME):
+        return f'group it by the calendar, as in mv.bins("{name}", "month").'
+    return "write predicates for it, or make a text column of it."
+
+
+def not_numbers(item: Bins, dtype: nw.dtypes.DType) -> InputError:
+    """The error for bins of something else."""
+    dates = f'; for dates write mv.bins("{item.column}", "month")' if kind_of_dtype(dtype) in (DATE, DATETIME) else ""
+    return InputError(f"groups: {item!r} needs numbers, column {item.column!r} is of type {dtype}{dates}.")
 
 
 def _shown(value: str | int) -> str:

@@ -32,7 +32,10 @@ def open_frame(data: Any, columns: Iterable[str] | None = None) -> nw.DataFrame[
             if name not in frame.columns:
                 raise unknown_column(name, frame.columns)
         frame = frame.select(wanted)
-    return _tidied(frame)
+    tidied = _tidied(frame)
+    if columns is not None:
+        _check_types(tidied)
+    return tidied
 
 
 def column_names(data: Any) -> list[str]:
@@ -59,6 +62,16 @@ def _entered(data: Any) -> nw.DataFrame[Any]:
     return frame
 
 
+def _check_types(frame: nw.DataFrame[Any]) -> None:
+    """Refuse types that nobody here knows: only a column in which every value is missing may go without one."""
+    for name, dtype in frame.schema.items():
+        if dtype == nw.Unknown and frame[name].null_count() < len(frame):
+            kind = getattr(nw.to_native(frame[name]), "dtype", dtype)
+            raise InputError(
+                f"groups: column {name!r} of type {kind} cannot be used; convert it to numbers, strings, booleans, dates or times."
+            )
+
+
 def _tidied(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     """pandas only: object columns with a type after all get it, and categories that are not strings become strings."""
     native = nw.to_native(frame)
@@ -70,6 +83,8 @@ def _tidied(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
             changed[name] = _typed(native[name])
         elif dtype == nw.Categorical and not all(isinstance(value, str) for value in native[name].cat.categories):
             changed[name] = _text_categories(native[name], name)
+        elif dtype == nw.Unknown and importlib.util.find_spec("pyarrow") is not None:
+            changed[name] = _with_zone(native[name])
     return nw.from_native(native.assign(**changed), eager_only=True) if changed else frame
 
 
@@ -85,6 +100,16 @@ def _typed(series: Any) -> Any:
 
         return series.astype(pd.ArrowDtype(pa.date32() if found == "date" else pa.null()))
     return series.convert_dtypes()
+
+
+def _with_zone(series: Any) -> Any:
+    """Times in a zone such as America/New_York, whose name narwhals does not read from the type that pandas gives them."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if not isinstance(series.dtype, pd.DatetimeTZDtype):
+        return series
+    return series.astype(pd.ArrowDtype(pa.timestamp(series.dtype.unit, tz=str(series.dtype.tz))))
 
 
 def _text_categories(series: Any, name: str) -> Any:

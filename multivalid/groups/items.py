@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.errors import InputError
+from multivalid.groups.calendar import PARTS
 from multivalid.groups.predicate import Predicate
 from multivalid.validate import count
 
@@ -23,14 +24,15 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Bins:
-    """A numeric column cut into intervals; made with `bins`."""
+    """A numeric column cut into intervals, or dates by their year, month, weekday or hour; made with `bins`."""
 
     column: str
     k: int | None = None
     edges: tuple[float, ...] | None = None
+    part: str | None = None
 
     def __repr__(self) -> str:
-        how = f"{self.k}" if self.edges is None else f"edges={list(self.edges)}"
+        how = repr(self.part or self.k) if self.edges is None else f"edges={list(self.edges)}"
         return f"bins({self.column!r}, {how})"
 
 
@@ -70,32 +72,38 @@ class Entry:
         return repr(self.item) if self.label is None else f"{self.label!r}: {self.item!r}"
 
 
-def bins(column: str, k: int | None = None, *, edges: Sequence[float] | None = None) -> Bins:
-    """Cut a numeric column into intervals, each of which becomes a group.
+def bins(column: str, k: int | str | None = None, *, edges: Sequence[float] | None = None) -> Bins:
+    """Cut a column into parts, each of which becomes a group: numbers into intervals, dates and times by the calendar.
 
     Parameters
     ----------
     column : str
-        A numeric column.
-    k : int, optional
-        How many bins of about equal size; their edges are values of the data the groups are fitted on. Ties may make it fewer.
+        A column of numbers, dates or times.
+    k : int or str, optional
+        Numbers: how many bins of about equal size; their edges are values of the data the groups are fitted on. Ties may make it fewer.
+        Dates and times: "year", "month", "weekday", "hour", as the clock shows it in the column's own zone (in UTC where an engine or a
+        database keeps no zone). Months are those of any year: ``month(t) = January``.
     edges : sequence of increasing numbers, optional
         The edges instead of `k`; the first and the last may be infinite.
 
     Notes
     -----
     Bins are half-open, ``[edge, next edge)``, the last one is closed. The first and the last reach out to infinity, so a new
-    value beyond the edges falls into the nearest bin; a missing value falls into none.
+    value beyond the edges falls into the nearest bin; a missing value falls into none (but see ``missing`` of `Groups`).
 
     Examples
     --------
-    >>> bins("age", 5), bins("age", edges=[0, 18, 65, 120])
-    (bins('age', 5), bins('age', edges=[0.0, 18.0, 65.0, 120.0]))
+    >>> bins("age", 5), bins("age", edges=[0, 18, 65, 120]), bins("sold", "weekday")
+    (bins('age', 5), bins('age', edges=[0.0, 18.0, 65.0, 120.0]), bins('sold', 'weekday'))
     """
     if not isinstance(column, str):
         raise InputError(f"bins: column must be the name of a column, got {column!r}.")
     if (k is None) == (edges is None):
         raise InputError(f"bins({column!r}): give either k, the number of bins, or edges=, got k={k!r} and edges={edges!r}.")
+    if isinstance(k, str):
+        if k not in PARTS:
+            raise InputError(f"bins({column!r}): k must be a number of bins, or one of {', '.join(PARTS)}, got {k!r}.")
+        return Bins(column, part=k)
     if edges is None:
         number = count(k, "k, the number of bins,")
         if number > MOST_GROUPS:
@@ -110,7 +118,7 @@ def cross(*parts: str | Predicate | Bins) -> Cross:
     Parameters
     ----------
     *parts : column names, predicates or bins
-        At least two. A boolean column or a predicate takes part with the rows where it is true.
+        At least two. A predicate takes part with the rows where it is true.
 
     Examples
     --------

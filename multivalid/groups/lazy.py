@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,14 +12,14 @@ from numpy.typing import NDArray
 
 from multivalid.errors import InputError
 from multivalid.groups.blocks import Block
-from multivalid.groups.engine import balanced, condition_expression
+from multivalid.groups.engine import code_expression, condition_expression
 from multivalid.groups.evaluation import Kept, Span
-from multivalid.groups.family import FittedGroups, Groups
-from multivalid.groups.fitting import Fitter, _digits
+from multivalid.groups.family import MISSING, FittedGroups, Groups
+from multivalid.groups.fitting import Fitter, _digits, not_numbers
 from multivalid.groups.frames import numbers, text_values
 from multivalid.groups.items import MOST_GROUPS, Bins, Cross, Flags
 from multivalid.groups.kinds import NUMBER, kind_of_dtype, unknown_column
-from multivalid.groups.nodes import render
+from multivalid.groups.nodes import Column, Missing, render
 from multivalid.groups.predicate import parse
 from multivalid.groups.remote import Frame, draw, fetch, schema_of
 from multivalid.groups.selection import EVERYONE, TooFew, _blocks, _kept
@@ -69,14 +68,28 @@ class LazyFitter(Fitter):
         """Distinct values and how often they occur; of a sample where they are too many to fetch."""
         if name not in self._seen_columns:
             column = self.data.select(name)
-            if self.schema[name] == nw.Boolean:
-                column = column.head(1)  # one group, whatever its values
             sample = draw(column, SAMPLE, self.rows)[0] if self.rows > SAMPLE and self.schema[name] != nw.Boolean else None
             if sample is not None and sample[name].n_unique() > FEW_VALUES:
                 self._sampled[name] = len(sample)
                 column = sample.lazy()
             self._seen_columns[name] = fetch(column.group_by(name).agg(nw.len().alias(f"{name} rows")))
         return self._seen_columns[name]
+
+    def _has_missing(self, column: str) -> bool:
+        if not self.missing:
+            return False
+        if column in self._seen_columns and column not in self._sampled:
+            seen = self._seen_columns[column][column]
+            return bool(seen.is_null().any()) or (seen.dtype.is_float() and bool(seen.is_nan().any()))
+        missing = Missing(Column(column))
+        there = condition_expression(missing, self.schema, render(missing)).cast(nw.Int64).max().alias("there")
+        return bool(fetch(self.data.select(there))["there"].item())
+
+    def _type(self, name: str) -> nw.dtypes.DType:
+        return self.schema[name]
+
+    def _asked(self, expression: nw.Expr, column: str) -> nw.Series[Any]:
+        return fetch(self.data.select(expression.alias("v")).unique())["v"]
 
     def _fitted_edges(self, item: Bins) -> tuple[float, ...]:
         """Bin edges as in memory, from distinct values and how often they occur."""
@@ -86,7 +99,7 @@ class LazyFitter(Fitter):
             raise unknown_column(item.column, self.columns)
         dtype = self.schema[item.column]
         if kind_of_dtype(dtype) != NUMBER:
-            raise InputError(f"groups: {item!r} needs numbers, column {item.column!r} is of type {dtype}.")
+            raise not_numbers(item, dtype)
         counted = self._values(item.column)
         values, often = numbers(counted[item.column]), np.asarray(counted[f"{item.column} rows"].to_numpy(), dtype=np.int64)
         if item.column in self._sampled:
@@ -106,7 +119,7 @@ class LazyFitter(Fitter):
 
     def _seen(self, parts: Sequence[Block], possible: int, item: Cross) -> list[tuple[int, ...]]:
         sizes = tuple(part.size for part in parts)
-        codes = [_code(part, self.schema).alias(f"c{i}") for i, part in enumerate(parts)]
+        codes = [code_expression(part, self.schema).alias(f"c{i}") for i, part in enumerate(parts)]
         seen = fetch(self.data.select(*codes).unique().head(4 * MOST_GROUPS))
         table = np.stack([np.asarray(seen[f"c{i}"].to_numpy(), dtype=np.int64) for i in range(len(parts))])
         table = table[:, (table >= 0).all(axis=0)]
@@ -125,7 +138,7 @@ def fit_lazy(groups: Groups, frame: Frame, rows: int, survey: Callable[[FittedGr
     """Groups fitted on a lazy frame, the same as on the collected frame, and how many combinations of them occur, if known."""
     if any(isinstance(entry.item, Flags) for entry in groups.entries):
         raise InputError("groups: boolean arrays cannot be used on a lazy frame; make them columns of the frame.")
-    fitter = LazyFitter(frame, rows=rows)
+    fitter = LazyFitter(frame, groups.missing == MISSING[0], rows=rows)
     fitted, names = [], []
     for block, texts in _blocks(groups.entries, fitter):
         assert not isinstance(block, Span)
@@ -154,13 +167,6 @@ def _reasons(found: Survey, names: Sequence[str], min_size: int) -> Iterator[str
             yield f"has the same rows as {names[twin]!r}"
         else:
             yield None
-
-
-def _code(part: Block, schema: Any) -> nw.Expr:
-    """The code of each row, -1 for none; the codes of a block exclude each other, so they may be added."""
-    conditions = [part.condition(k) for k in range(part.size)]
-    held = [condition_expression(one, schema, render(one)).cast(nw.Int64) * (k + 1) for k, one in enumerate(conditions)]
-    return balanced(held, operator.add) - 1
 
 
 def _ranks(k: int, rows: int) -> NDArray[np.int64]:

@@ -30,6 +30,14 @@ class Literal:
 
 
 @dataclass(frozen=True)
+class DatePart:
+    """The year, month, weekday (1 is Monday) or hour of a column of dates or times, a whole number."""
+
+    part: str
+    column: Column
+
+
+@dataclass(frozen=True)
 class Negate:
     """Minus a number."""
 
@@ -99,7 +107,7 @@ class Or:
     parts: tuple[Condition, ...]
 
 
-Term: TypeAlias = Column | Literal | Negate | Arithmetic
+Term: TypeAlias = Column | DatePart | Literal | Negate | Arithmetic
 Condition: TypeAlias = Compare | Member | Missing | Flag | Not | And | Or
 Node: TypeAlias = Term | Condition
 
@@ -113,7 +121,7 @@ def columns(node: Node) -> tuple[str, ...]:
 
 def _names(node: Node) -> Iterator[str]:
     match node:
-        case Column(name):
+        case Column(name) | DatePart(_, Column(name)):
             yield name
         case Negate(inner) | Not(inner) | Member(inner, _, _) | Missing(inner, _) | Flag(inner):
             yield from _names(inner)
@@ -145,6 +153,8 @@ def _write(node: Node) -> tuple[str, int]:
     match node:
         case Column(name) | Flag(Column(name)):
             return write_name(name), _STRENGTH["atom"]
+        case DatePart(part, Column(name)):
+            return f"{part}({write_name(name)})", _STRENGTH["atom"]
         case Literal(value):
             return repr(value), _STRENGTH["atom"]
         case Negate(inner):

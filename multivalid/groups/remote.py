@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.errors import InputError
+from multivalid.groups.calendar import Instant, Nanoseconds
 
 Frame = nw.LazyFrame[Any]
 MOST_VALUES = 50_000_000  # fetched at once: 400 MB of numbers
@@ -41,7 +42,13 @@ def schema_of(frame: Frame) -> dict[str, nw.dtypes.DType]:
     schema = dict(frame.collect_schema())
     if frame.implementation.is_duckdb():
         zoned = {name: kind for name, kind in schema.items() if isinstance(kind, nw.Datetime) and kind.time_zone is not None}
-        schema |= {name: nw.Datetime(kind.time_unit, "UTC") for name, kind in zoned.items()}
+        schema |= {name: Instant(kind.time_unit, "UTC") for name, kind in zoned.items()}
+        finest = [name for name, kind in schema.items() if kind == nw.Datetime("ns")]
+        schema |= {name: Nanoseconds("ns") for name in finest}
+        # A column of nothing has no type; one whose type has no name here (an identifier, an interval) must not pass for it.
+        native = frame.to_native()
+        types = dict(zip(native.columns, map(str, native.types), strict=True))
+        schema |= {name: nw.Object() for name, kind in schema.items() if kind == nw.Unknown and types[name] != '"NULL"'}
     return schema
 
 
@@ -49,7 +56,15 @@ def fetch(frame: Frame) -> nw.DataFrame[Any]:
     """Run a query; polars does so in a stream, so that rows need not fit into memory."""
     if frame.implementation.is_polars():
         return frame.collect(engine="streaming")
+    if frame.implementation.is_duckdb():
+        return _in_utc(frame.collect())
     return frame.collect()
+
+
+def _in_utc(fetched: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """Instants come in the zone of the machine; what is worked out from them must not depend on it."""
+    zoned = [name for name, kind in fetched.schema.items() if isinstance(kind, nw.Datetime) and kind.time_zone not in (None, "UTC")]
+    return fetched.with_columns(nw.col(*zoned).dt.convert_time_zone("UTC")) if zoned else fetched
 
 
 def gather(frame: Frame, what: str) -> Any:

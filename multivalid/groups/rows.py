@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from multivalid.errors import InputError, PredicateError
+from multivalid.groups.calendar import PARTS
 from multivalid.groups.engine import COMPARE
 from multivalid.groups.kinds import BOOLEAN, DATE, DATETIME, NUMBER, kind_of_value, moment, value_in
 from multivalid.groups.nodes import (
@@ -20,6 +21,7 @@ from multivalid.groups.nodes import (
     Column,
     Compare,
     Condition,
+    DatePart,
     Flag,
     Literal,
     Member,
@@ -178,6 +180,8 @@ class _Compiler:
                 return lambda row: value_in(row, name)
             case Literal(constant):
                 return lambda row: constant
+            case DatePart():
+                return self._date_part(term)
         number = self._number(term)
 
         def present(row: Row) -> float | None:
@@ -193,11 +197,26 @@ class _Compiler:
                 return lambda row: known
             case Column(name):
                 return self._number_column(term, name)
+            case DatePart():
+                part = self._date_part(term)
+                return lambda row: None if (value := part(row)) is None else float(value)
             case Negate(inner):
                 operand = self._number(inner)
                 return lambda row: None if (value := operand(row)) is None else value * -1.0
             case Arithmetic(op, left, right):
                 return self._arithmetic(op, self._number(left), self._number(right))
+
+    def _date_part(self, term: DatePart) -> Callable[[Row], int | None]:
+        def read(row: Row) -> int | None:
+            value = value_in(row, term.column.name)
+            if value is None:
+                return None
+            kind = kind_of_value(value)
+            if kind != DATETIME and (kind != DATE or term.part == "hour"):
+                raise self._mismatch(term.column, value, f"has no {term.part}")
+            return PARTS[term.part].of(value)
+
+        return read
 
     def _number_column(self, column: Term, name: str) -> Callable[[Row], float | None]:
         def read(row: Row) -> float | None:

@@ -42,10 +42,10 @@ class Family:
     membership: Membership | None  # of the rows that were fitted on, where there are any
 
 
-def fit_family(entries: Sequence[Entry], min_size: int, data: Any, rows: int | None) -> Family:
+def fit_family(entries: Sequence[Entry], min_size: int, missing: bool, data: Any, rows: int | None) -> Family:
     """Fit every entry, then choose."""
     columns = None if data is None else Columns(data)
-    fitter = Fitter(columns)
+    fitter = Fitter(columns, missing)
     flags = [entry.item for entry in entries if isinstance(entry.item, Flags)]
     arrays = ArrayColumns(flags)
     fitted, candidates = [], []
@@ -130,8 +130,8 @@ def _kept(
                 chosen[_unused(name, chosen)] = None
             elif isinstance(reason, TooFew):
                 small.append((name, reason))
-            else:
-                notes.append(f"group {name!r} {reason}: left out")
+            elif (note := f"group {name!r} {reason}: left out") not in notes:
+                notes.append(note)
         kept.append(Kept(one.block, tuple(codes)))
     notes += _small_note(small)
     return tuple(chosen), tuple(kept)

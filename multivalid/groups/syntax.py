@@ -11,12 +11,14 @@ import operator
 from typing import Any, NamedTuple, NoReturn
 
 from multivalid.errors import PredicateError
+from multivalid.groups.calendar import PARTS
 from multivalid.groups.nodes import (
     And,
     Arithmetic,
     Column,
     Compare,
     Condition,
+    DatePart,
     Flag,
     Literal,
     Member,
@@ -172,7 +174,10 @@ class _Reader:
         while self._next.kind == SIGN and self._next.text in _ORDER:
             op = self._take().text
             pieces.append(self._expression(SUM, depth + 1))
-            links.append(self._with_column(_ordered(op, self._term(pieces[-2]), self._term(pieces[-1])), pieces[-2].at))
+            link = _ordered(op, self._term(pieces[-2]), self._term(pieces[-1]))
+            if isinstance(link.right, Literal):
+                link = Compare(link.op, link.left, Literal(self._named(link.left, link.right.value, pieces[-2].at)))
+            links.append(self._with_column(link, pieces[-2].at))
         if self._next.kind == SIGN and _STRENGTH.get(self._next.text) == COMPARE:
             raise self._error(self._next.at, "'in' and 'is' do not go on a chain of comparisons", "join two comparisons with and")
         return self._made(links[0] if len(links) == 1 else And(tuple(links)), left.at, *pieces)
@@ -186,7 +191,19 @@ class _Reader:
             return self._with_column(Missing(term, negated), left.at)
         if sign.text == "not" and not self._accept("in"):
             raise self._error(sign.at, "'not' stands before a condition, or before 'in'", "write: not x > 3, or: x not in [3]")
-        return self._with_column(Member(term, self._choices(depth + 1), sign.text == "not"), left.at)
+        choices = tuple(self._named(term, choice, left.at) for choice in self._choices(depth + 1))
+        return self._with_column(Member(term, choices, sign.text == "not"), left.at)
+
+    def _named(self, term: Term, constant: Scalar, at: int) -> Scalar:
+        """Next to the part of a date a constant is its number, also where it is written as a name: 'Monday', 'June'."""
+        if not isinstance(term, DatePart) or not isinstance(constant, str):
+            return constant
+        part = PARTS[term.part]
+        number = part.number(constant)
+        if number is None:
+            known = f"a whole number, or a name from {part.names[0]} to {part.names[-1]}" if part.names else "a whole number"
+            raise self._error(at, f"{constant!r} is no {term.part}", f"compare it with {known}")
+        return number
 
     def _choices(self, depth: int) -> tuple[Scalar, ...]:
         opening = self._next
@@ -215,6 +232,8 @@ class _Reader:
     def _primary(self, depth: int) -> Piece:
         token = self._take()
         if token.kind == NAME:
+            if token.text in PARTS and self._next == Token(SIGN, "(", self._next.at) and self._source.text[token.at] != "`":
+                return self._date_part(token)
             self._refuse_tail(token)
             if token.text.startswith("__"):
                 raise self._error(
@@ -238,6 +257,14 @@ class _Reader:
         if token.kind == END:
             raise self._error(token.at, "the predicate ends where a value is needed", _HINT)
         raise self._error(token.at, f"{_IN_PLACE_OF_A_VALUE.get(token.text, 'this is')} not part of the language", _HINT)
+
+    def _date_part(self, start: Token) -> Piece:
+        """`hour(t)`: the one thing that is written like a call."""
+        self._take()
+        name = self._take()
+        if name.kind != NAME or not self._accept(")"):
+            raise self._error(start.at, f"{start.text}(…) goes with the name of one column", f"write: {start.text}(t) == 6")
+        return Piece(DatePart(start.text, Column(name.text)), start.at)
 
     def _refuse_tail(self, start: Token) -> None:
         """A call, an attribute or a subscript: named at the value it hangs on."""
@@ -287,12 +314,12 @@ class _Reader:
         node = piece.node
         if isinstance(node, Column):
             return Flag(node)
-        if isinstance(node, Literal | Negate | Arithmetic):
+        if isinstance(node, DatePart | Literal | Negate | Arithmetic):
             raise self._error(piece.at, "this is a value, not a condition", 'compare it with something, as in "age >= 18"')
         return node
 
     def _term(self, piece: Piece) -> Term:
-        if isinstance(piece.node, Column | Literal | Negate | Arithmetic):
+        if isinstance(piece.node, Column | DatePart | Literal | Negate | Arithmetic):
             return piece.node
         raise self._error(piece.at, "this is a condition where a value is needed", "join conditions with and, or")
 

@@ -20,7 +20,7 @@ from multivalid.errors import InputError, ModelFileError
 from multivalid.groups.engine import balanced, condition_expression
 from multivalid.groups.frames import open_frame
 from multivalid.groups.nodes import Condition, render
-from multivalid.groups.remote import Frame
+from multivalid.groups.remote import Frame, schema_of
 from multivalid.groups.rows import RowTest, row_test
 from multivalid.properties.base import Array
 from multivalid.properties.ops import Ops, expressions
@@ -119,7 +119,7 @@ class Forest:
 
     def on_frame(self, frame: Frame, eta: str) -> Frame:
         """The lazy frame with what the trees add put on top of its column `eta`; `PREDICTION` is there."""
-        schema = frame.collect_schema()
+        schema = schema_of(frame)
         names = [f"__mv_split{k}" for k in range(len(self.conditions))]
         staged = [
             condition_expression(one, schema, "a found split").alias(name) for one, name in zip(self.conditions, names, strict=True)

@@ -136,7 +136,7 @@ Named = TypeVar("Named", bound=Property | Pair)
 def register(name: str, prop: Named) -> Named:
     """Give a property or a pair a name, so that it can be asked for by text and saved in a model.
 
-    A model saved with a registered property stores the name alone; register the same property before loading it.
+    A model saved with a registered property stores its name and a few values of V; register the same property before loading it.
 
     Examples
     --------
@@ -225,6 +225,17 @@ def _build(text: str, name: str, values: list[str]) -> Parsed:
 
 def _entries() -> dict[str, Entry]:
     return {**CATALOGUE, **PAIRS, **FUNCTIONALS, **EITHER, **SEVERAL}
+
+
+def is_registered(spec: str) -> bool:
+    """Whether a text rests on a name that a user has registered.
+
+    Examples
+    --------
+    >>> is_registered("quantile:0.9")
+    False
+    """
+    return spec in _USER or spec.removeprefix("bayes:") in _USER
 
 
 def spec_of(prop: Parsed) -> str | None:

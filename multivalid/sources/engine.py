@@ -86,6 +86,19 @@ class EngineSource:
         """One boolean expression per group but everyone."""
         return self.groups.expressions(schema_of(self.frame))[1:]
 
+    @property
+    def ends(self) -> tuple[tuple[float, float], ...]:
+        """Least and largest prediction."""
+        return ((self.totals.lowest, self.totals.highest),)
+
+    def count_outside(self, ends: Sequence[tuple[float, float]]) -> int:
+        """How many rows have a prediction outside these ends."""
+        ((low, high),) = ends
+        if self.totals.lowest >= low and self.totals.highest <= high:
+            return 0
+        outside = (nw.col(PREDICTION) < low) | (nw.col(PREDICTION) > high)
+        return int(fetch(self.frame.select(outside.cast(nw.Int64).sum().alias("n")))["n"].item() or 0)
+
     def fingerprint(self) -> None:
         """None: single rows are never seen."""
         return

@@ -35,7 +35,7 @@ def open_engine(
     if prop is not None:
         check_labels(prop, opened, totals)
     if isinstance(groups, FittedGroups):
-        groups.expressions(opened.collect_schema())  # refuses columns that are not there or of another type
+        groups.expressions(schema_of(opened))  # refuses columns that are not there or of another type
         return EngineSource(opened, groups, totals)
     spec = groups if isinstance(groups, Groups) else Groups(groups)
     fitted, patterns = fit_lazy(spec, opened, totals.rows, lambda candidates: _survey(opened, candidates))

@@ -32,11 +32,13 @@ class Given:
     sample_weight: Any = None
     others: dict[str, Any] = field(default_factory=dict)
 
-    def accept(self, positive: Any = None, missing_rows: str = "refuse") -> Given:
-        """The same with labels that are numbers and known, where `positive` and `missing_rows` ask for it."""
+    def accept(self, positive: Any = None, missing_rows: str = "refuse", missing: str | None = None) -> Given:
+        """The same with labels that are numbers and known, and missing values of columns ignored, where the options ask for it."""
         if missing_rows not in MISSING_ROWS:
             raise InputError(f'missing_rows must be "refuse" or "drop", got {missing_rows!r}.')
         made = self._with_columns_as_groups()
+        if missing is not None:
+            made = made._regarding(missing)
         if positive is not None:
             made = made._events(Event.of(positive))
         return made._known() if missing_rows == "drop" else made
@@ -55,6 +57,11 @@ class Given:
                 f"name columns of data instead: groups={list(names)!r}."
             )
         return replace(self, groups=list(names))
+
+    def _regarding(self, missing: str) -> Given:
+        if isinstance(self.groups, FittedGroups):
+            raise InputError(f"missing={missing!r} is decided when groups are fitted, and these are; leave it out.")
+        return replace(self, groups=Groups(self.groups, missing=missing))
 
     def _events(self, event: Event) -> Given:
         frame = self._frame()

@@ -88,6 +88,16 @@ class MemorySource:
             binary=bool(((y == 0) | (y == 1)).all()),
         )  # fmt: skip
 
+    @property
+    def ends(self) -> tuple[tuple[float, float], ...]:
+        """Least and largest prediction of every column."""
+        return tuple((float(column.min()), float(column.max())) for column in self.columns.T)
+
+    def count_outside(self, ends: Sequence[tuple[float, float]]) -> int:
+        """How many rows have a prediction outside these ends."""
+        low, high = np.array(ends).T
+        return int(np.count_nonzero(((self.columns < low) | (self.columns > high)).any(axis=1)))
+
     def fingerprint(self) -> str:
         """SHA-256 of labels, predictions, weights and groups: equal for equal data."""
         digest = hashlib.sha256()

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from multivalid.atoms.keys import Digits
 from multivalid.groups.blocks import Block, Holds, Intervals, Product, Values
 from multivalid.groups.columns import Columns
-from multivalid.groups.engine import condition_expression
+from multivalid.groups.engine import code_expression, condition_expression
 from multivalid.groups.evaluation import Kept
 from multivalid.groups.nodes import render
-from multivalid.groups.remote import Frame
+from multivalid.groups.remote import Frame, schema_of
 from multivalid.properties.base import Array
 from multivalid.properties.expressions import where
 from multivalid.sources.grouping import grouping_sets
@@ -44,7 +44,7 @@ class BlockSet:
 
 def tabulate_sets(frame: Frame, groups: FittedGroups, number: nw.Expr, numbers: int, terms: Sequence[nw.Expr]) -> Array:
     """Σ of every term over the rows of each (number, group): shape (numbers, groups, terms); everyone is group 0."""
-    keys = KeyColumns(frame.collect_schema())
+    keys = KeyColumns(schema_of(frame))
     sets = list(_sets(groups.kept, keys)) or [BlockSet((), (), 1)]
     slim = frame.select(*keys.expressions.values(), number.alias(_NUMBER), *(term.alias(f"__s{i}") for i, term in enumerate(terms)))
     table = np.zeros((numbers, len(groups), len(terms)))
@@ -78,7 +78,7 @@ class KeyColumns:
             case Intervals():
                 return (self._add(block, _bin_number(block, self.schema[block.column])),)
             case _:
-                return (self._add(block, self._flag(block).cast(nw.Int64) - 1),)
+                return (self._add(block, code_expression(block, self.schema)),)
 
     def bits(self, blocks: Sequence[Holds]) -> str:
         """One key for several conditions: a bit each."""
@@ -133,11 +133,11 @@ def _codes(block: Any, names: Sequence[str], made: nw.DataFrame[Any]) -> NDArray
 
 
 def _bin_number(block: Intervals, dtype: nw.dtypes.DType) -> nw.Expr:
-    """How many inner edges a value has reached, -1 where it is missing."""
+    """How many inner edges a value has reached; the code of its own where it is missing, if there is one."""
     column = nw.col(block.column)
     value = column / 1 if dtype.is_integer() else column.cast(nw.Float64)  # see groups/engine: Arrow refuses the cast
     there = ~column.is_null() & ~value.is_nan()
-    return where(there, _reached(value, block.inner, 0), nw.lit(-1, dtype=nw.Int64))
+    return where(there, _reached(value, block.inner, 0), nw.lit(block.nowhere, dtype=nw.Int64))
 
 
 def _reached(value: nw.Expr, edges: Sequence[float], first: int) -> nw.Expr:

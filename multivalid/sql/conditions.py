@@ -12,6 +12,7 @@ from multivalid.groups.nodes import (
     Column,
     Compare,
     Condition,
+    DatePart,
     Flag,
     Literal,
     Member,
@@ -84,15 +85,19 @@ class ConditionWriter:
     def _beside(self, term: Term, constant: Scalar) -> str:
         """The term as it is compared with a constant: next to a fraction everything is float64."""
         value = self._value(term)
-        return self.dialect.as_double(value) if isinstance(constant, float) and isinstance(term, Column) else value
+        return self.dialect.as_double(value) if isinstance(constant, float) and isinstance(term, Column | DatePart) else value
 
     def _value(self, term: Term) -> str:
+        if isinstance(term, DatePart):
+            return self.dialect.date_part(term.part, self.column(term.column.name))
         return self.column(term.name) if isinstance(term, Column) else self._number(term)
 
     def _number(self, term: Term) -> str:
         match term:
             case Column(name):
                 return self.dialect.as_double(self.column(name))
+            case DatePart():
+                return self.dialect.as_double(self._value(term))
             case Literal(constant):
                 return self.dialect.number(float(constant))
             case Negate(inner):

@@ -57,6 +57,10 @@ class Dialect(ABC):
         """Text in the order of its code points, where the database has other orders."""
         return text
 
+    @abstractmethod
+    def date_part(self, part: str, column: str) -> str:
+        """Year, month, weekday (1 is Monday) or hour of dates or times; an instant is read in UTC, not in the session's zone."""
+
     def exp(self, value: str) -> str:
         return f"EXP({value})"
 
@@ -152,6 +156,11 @@ class DuckDB(RowCarrier):
     def number(self, value: float) -> str:
         return _with_exponent(value)  # without an exponent it would be a decimal
 
+    def date_part(self, part: str, column: str) -> str:
+        # Nanoseconds are rounded to the nearest microsecond, which may lie in the next hour.
+        over = f"CASE WHEN typeof({column}) = 'TIMESTAMP_NS' AND CAST({column} AS TIMESTAMP) > {column} THEN 1 ELSE 0 END"
+        return f"{'isodow' if part == 'weekday' else part}(make_timestamp(epoch_us({column}) - {over}))"
+
     def is_nan(self, column: str) -> str:
         return f"(typeof({column}) IN ('DOUBLE', 'FLOAT') AND isnan(TRY_CAST({column} AS DOUBLE)))"
 
@@ -169,6 +178,11 @@ class Spark(RowCarrier):
 
     def is_nan(self, column: str) -> str:
         return f"(typeof({column}) IN ('double', 'float') AND COALESCE(isnan(try_cast({column} AS DOUBLE)), FALSE))"
+
+    def date_part(self, part: str, column: str) -> str:
+        function = "1 + weekday" if part == "weekday" else part
+        shifted = f"to_utc_timestamp({column}, current_timezone())"
+        return f"CASE WHEN typeof({column}) = 'timestamp' THEN {function}({shifted}) ELSE {function}({column}) END"
 
     def values(self, name: str, columns: Sequence[str], rows: Sequence[str]) -> str:
         return f"{name} AS (SELECT * FROM VALUES {', '.join(rows)} AS t({', '.join(columns)}))"
@@ -192,6 +206,11 @@ class Postgres(RowCarrier):
     def ordered(self, text: str) -> str:
         return f'{text} COLLATE "C"'
 
+    def date_part(self, part: str, column: str) -> str:
+        # Seconds since 1970 are those of UTC for an instant, and of the clock on the wall for a time without a zone.
+        when = f"(TIMESTAMP 'epoch' + EXTRACT(EPOCH FROM {column}) * INTERVAL '1 second')"
+        return f"CAST(EXTRACT({'ISODOW' if part == 'weekday' else part.upper()} FROM {when}) AS bigint)"
+
 
 class SQLite(Dialect):
     name = "sqlite"
@@ -202,6 +221,12 @@ class SQLite(Dialect):
 
     def is_nan(self, column: str) -> str:
         return "FALSE"  # stored as null
+
+    def date_part(self, part: str, column: str) -> str:
+        if part == "weekday":
+            return f"((CAST(strftime('%w', {column}) AS INTEGER) + 6) % 7 + 1)"  # Sunday is 0 here
+        letter = {"year": "Y", "month": "m", "hour": "H"}[part]
+        return f"CAST(strftime('%{letter}', {column}) AS INTEGER)"
 
     def select(self, chain: Chain) -> str:
         """The stages for one row of the table at a time: here rows cannot travel whole, nor columns be left out."""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from multivalid.errors import InputError
-from multivalid.groups.blocks import Block, Holds, Intervals, Product, Values
+from multivalid.groups.blocks import Block, DateParts, Holds, Intervals, Product, Values
 from multivalid.groups.evaluation import Span
 from multivalid.groups.family import FittedGroups
-from multivalid.groups.kinds import TEXT
+from multivalid.groups.kinds import BOOLEAN, NUMBER, TEXT
 from multivalid.sql.conditions import ConditionWriter
 from multivalid.sql.dialects import Chain, Dialect
 
@@ -91,17 +91,26 @@ class Members:
     def _part(self, block: Block) -> str:
         if isinstance(block, Holds):
             return f"CASE WHEN {self._writer.write(block.test)} THEN 0 ELSE -1 END"
-        column = "src." + self.dialect.quote(block.columns[0])
+        assert isinstance(block, Values | DateParts | Intervals)
+        column = "src." + self.dialect.quote(block.column)
         if isinstance(block, Intervals):
             edges = [self.dialect.number(edge) for edge in block.inner]
             value = self.dialect.as_double(column)
             found = tree(value, edges, [str(k) for k in range(len(edges) + 1)], strict=False)
-            return f"CASE WHEN {column} IS NULL OR {self.dialect.is_nan(column)} THEN -1 ELSE {found} END"
-        assert isinstance(block, Values)
-        return self._values(block, column)
+        elif isinstance(block, DateParts):
+            part = self.dialect.date_part(block.part, column)
+            found = self._known(Values(block.column, block.values, NUMBER), part)
+        else:
+            found = self._known(block, column)
+            if not block.missing:
+                return found
+        return f"CASE WHEN {column} IS NULL OR {self.dialect.is_nan(column)} THEN {block.nowhere} ELSE {found} END"
 
-    def _values(self, block: Values, column: str) -> str:
+    def _known(self, block: Values, column: str) -> str:
+        """The code of a value that is there."""
         constants = [self.dialect.constant(value) for value in block.values]
+        if block.kind == BOOLEAN:
+            return f"CASE WHEN {column} IS NULL THEN -1 WHEN {column} THEN 0 ELSE 1 END"
         if block.kind != TEXT:
             # A tree finds the largest value at or below, which then has to be the value itself (and does, for -0.0).
             near = tree(column, constants[1:], [str(k) for k in range(len(constants))], strict=False)

@@ -205,3 +205,14 @@ def test_tables_that_are_piped_are_not_cut(clean: Terminal) -> None:
 
 def test_the_command_line_takes_what_audit_takes(clean: Terminal) -> None:
     assert clean.json("audit", "flights.csv", *COLUMNS, "--property", "quantile_mix:0.9:1")["error"] > 0
+
+
+def test_piped_tables_have_names_in_full(clean: Terminal) -> None:
+    long = "origin in ['JFK', 'LGA', 'somewhere else', 'another place', 'nowhere at all'] and hour >= 18"
+    assert long in clean("audit", "flights.csv", *COLUMNS, "--groups", long)
+    rows = flights(500).assign(es=60.0, var=50.0)
+    rows.to_csv(clean.folder / "risk.csv", index=False)
+    words = ["--label", "delay", "--var", "var", "--es", "es", "--tau", "0.9", "--groups", long]
+    assert long in clean("backtest", "risk.csv", *words)
+    pair = ["--label", "delay", "--prediction", "var,es", "--property", "quantile_cvar:0.9", "--groups", long]
+    assert long in clean("audit", "risk.csv", *pair)

@@ -25,7 +25,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import multivalid as mv
-from multivalid.estimators import MulticalibratedClassifier, MulticalibratedRegressor
+from multivalid.errors import InputError
+from multivalid.estimators import MulticalibratedClassifier, MulticalibratedPairRegressor, MulticalibratedRegressor
 
 BOTH = [MulticalibratedRegressor, MulticalibratedClassifier]
 
@@ -320,3 +321,33 @@ def test_scikit_learn_is_imported_on_first_use_only() -> None:
         "except AttributeError as error: assert 'nothing' in str(error)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+class TestLabelsAsPeopleHaveThem:
+    def test_rows_without_a_label_are_refused_or_left_out(self) -> None:
+        rng = np.random.default_rng(0)
+        X = pd.DataFrame({"a": rng.normal(size=300), "g": rng.choice([0, 1], 300)})
+        y, weight = X["a"] + rng.normal(size=300), rng.random(300)
+        gaps = y.where(X.index > 4)
+        with pytest.raises(InputError, match=r'5 missing among 300 labels; missing_rows="drop"'):
+            MulticalibratedRegressor(groups=["g == 1"]).fit(X, gaps)
+        one = MulticalibratedRegressor(groups=["g == 1"], missing_rows="drop").fit(X, gaps, weight)
+        other = MulticalibratedRegressor(groups=["g == 1"]).fit(X[5:], y[5:], weight[5:])
+        assert np.array_equal(one.predict(X), other.predict(X))
+        pair = MulticalibratedPairRegressor(missing_rows="drop", groups=["g == 1"]).fit(X, gaps, weight)
+        assert np.array_equal(
+            pair.predict(X), MulticalibratedPairRegressor(groups=["g == 1"]).fit(X[5:], y[5:], weight[5:]).predict(X)
+        )
+
+    def test_classes_by_name_some_missing(self) -> None:
+        rng = np.random.default_rng(0)
+        X = pd.DataFrame({"a": rng.normal(size=400), "g": rng.choice([0, 1], 400)})
+        y = np.where(rng.random(400) < 1 / (1 + np.exp(-X["a"])), ">50K", "<=50K").astype(object)
+        y[:3] = None
+        with pytest.raises(InputError, match="3 missing among 400"):
+            MulticalibratedClassifier(groups=["g == 1"]).fit(X, y)
+        named = MulticalibratedClassifier(groups=["g == 1"], missing_rows="drop").fit(X, y)
+        assert named.classes_.tolist() == ["<=50K", ">50K"]
+        flagged = MulticalibratedClassifier(groups=["g == 1"], missing_rows="drop", positive=">50K").fit(X, y)
+        assert flagged.classes_.tolist() == [False, True]
+        assert np.allclose(flagged.predict_proba(X), named.predict_proba(X))

@@ -104,3 +104,23 @@ def test_a_request_without_a_value_in_a_boolean_column() -> None:
         assert masks["everyone"]
         assert not masks["flag"]
         assert isinstance(nw.from_native(request), nw.DataFrame)
+
+
+def test_zones_with_any_name() -> None:
+    noon = 1706659200000000
+    times = pa.array([noon, noon + 3_600_000_000, None], pa.timestamp("us", tz="America/New_York"))
+    for native in (pa.table({"x": times}), pa.table({"x": times}).to_pandas(), pl.from_arrow(pa.table({"x": times}))):
+        assert answers(native, ["x >= '2024-01-30T19:30'", "hour(x) == 19"]) == [[False, True, False], [True, False, False]]
+
+
+def test_a_column_of_a_type_nobody_knows_is_refused() -> None:
+    import duckdb
+
+    periods = pd.DataFrame({"x": pd.period_range("2024-01", "2024-03", freq="M"), "i": [1, 2, 3]})
+    with pytest.raises(ValueError, match=r"'x' of type period\[M\] cannot be used"):
+        Groups(["x > 3"]).fit(periods)
+    assert Groups(["i > 2"]).fit(periods).names == ("everyone", "i > 2")
+    relation = duckdb.sql("SELECT uuid() AS x, NULL AS nothing")
+    with pytest.raises(ValueError, match="'x' of type Object cannot be used"):
+        answers(relation, ["x == 'a'"])
+    assert answers(relation, ["nothing == 'a'", "nothing is None"]) == [[False], [True]]

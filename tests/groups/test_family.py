@@ -64,10 +64,13 @@ def test_every_item_on_every_frame(kind: str) -> None:
         "everyone": [0, 1, 2, 3, 4, 5],
         "sex = F": [0, 2, 5],
         "sex = M": [1, 4],
+        "sex is missing": [3],
         "member": [0, 2],
+        "not member": [1, 3, 4, 5],
         "coded = 1": [0, 4],
         "coded = 2": [1, 3],
         "coded = 3": [5],
+        "coded is missing": [2],
         "income > 0": [0, 1, 5],
         "age in [18, 30)": [0, 5],
         "age in [30, 60)": [1, 2],
@@ -78,8 +81,8 @@ def test_every_item_on_every_frame(kind: str) -> None:
         "sex = M & region = S": [4],
     }
     assert groups.columns == ("sex", "member", "coded", "income", "age", "region")
-    assert len(groups) == 15
-    assert groups.notes == []
+    assert len(groups) == 18
+    assert groups.notes == ["group 'sex is missing & region = S' has the same rows as 'sex is missing': left out"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -99,8 +102,10 @@ def test_new_rows_use_the_categories_and_edges_seen_first(kind: str) -> None:
         "everyone": [0, 1, 2, 3],
         "sex = F": [1],
         "sex = M": [3],
+        "sex is missing": [2],
         "coded = 1": [3],
         "coded = 2": [0],
+        "coded is missing": [2],
         "age in [18, 30)": [0],
         "age in [30, 60)": [3],
         "age in [60, 75]": [1],
@@ -116,6 +121,7 @@ def test_left_out_groups_are_named() -> None:
         "group 'x == 1' has the same rows as 'x = 1': left out",
         "group 'x > 9' has no rows: left out",
         "group 'b' has the same rows as 'everyone': left out",
+        "group 'not b' has no rows: left out",
         "group 'x < 9' has the same rows as 'everyone': left out",
         "2 groups have fewer rows than min_size=2: left out ('x = 2', 'x = 3')",
     ]
@@ -190,7 +196,7 @@ def test_arrays_and_columns_together() -> None:
     data = people("polars")
     array = np.array([True, False, False, False, False, True])
     groups = Groups(["age > 40", array, "member"]).fit(data)
-    assert groups.names == ("everyone", "age > 40", "group 1", "member")
+    assert groups.names == ("everyone", "age > 40", "group 1", "member", "not member")
     assert members(groups, data, arrays=array)["group 1"] == [0, 5]
     with pytest.raises(InputError, match="sequence of booleans"):
         groups.row({"age": 1, "member": True})
@@ -214,7 +220,8 @@ def test_bins() -> None:
     close = Groups(bins("x", edges=[0.10001, 0.10002, 3])).fit(data)
     assert close.names == ("everyone", "x in [0.10001, 0.10002)", "x in [0.10002, 3.0]")
     halves = Groups(bins("f", 2)).fit(data)
-    assert sum(int(mask.sum()) for mask in list(halves.masks(data))[1:]) == 5
+    assert [int(mask.sum()) for mask in halves.masks(data)] == [6, 2, 3, 1]
+    assert halves.names[-1] == "f is missing"
 
 
 @pytest.mark.parametrize("k", [2, 3, 7, 10])
@@ -247,18 +254,19 @@ def test_without_data_predicates_and_explicit_bins_can_be_fitted() -> None:
 
 def test_categorical_numbers_compare_as_text() -> None:
     data = pd.DataFrame({"c": pd.Categorical([1, 2, None])})
-    assert members(Groups("c").fit(data), data) == {"everyone": [0, 1, 2], "c = 1": [0], "c = 2": [1]}
+    assert members(Groups("c").fit(data), data) == {"everyone": [0, 1, 2], "c = 1": [0], "c = 2": [1], "c is missing": [2]}
 
 
 def test_object_columns_of_booleans() -> None:
     data = pd.DataFrame({"b": pd.Series([True, None, False], dtype=object)})
-    assert members(Groups(["b", "not b"]).fit(data), data) == {"everyone": [0, 1, 2], "b": [0], "not b": [1, 2]}
+    expected = {"everyone": [0, 1, 2], "b": [0], "not b": [2], "b is missing": [1], "not b (2)": [1, 2]}
+    assert members(Groups(["b", "not b"]).fit(data), data) == expected  # as a predicate, not b holds where nothing is known
 
 
 def test_odd_column_names() -> None:
     data = pd.DataFrame({"a`b": [True, False], "c d": ["x", "y"], "__e__": [1, 2]})
     groups = Groups(["a`b", "c d", "__e__"]).fit(data)
-    assert groups.names == ("everyone", "a`b", "c d = y")
+    assert groups.names == ("everyone", "a`b", "not a`b")
     assert FittedGroups.from_json(groups.to_json()) == groups
 
 

@@ -37,7 +37,7 @@ def test_round_trip_is_lossless(fitted: FittedGroups) -> None:
     assert again == fitted
     assert again.notes == fitted.notes
     assert json.dumps(again.to_json(), allow_nan=False) == text
-    assert [type(value) for one in again.kept for value in getattr(one.block, "values", ())] == [str] * 3 + [int] * 3
+    assert [type(value) for one in again.kept for value in getattr(one.block, "values", ())] == [str] * 3 + [int] * 3 + [bool] * 2
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -61,6 +61,11 @@ def test_a_wrong_type_anywhere_is_refused(fitted: FittedGroups) -> None:
     saved = fitted.to_json()
     for path in places(saved):
         for new in (None, {"a": 1}, True, 1e300, [[]]):
+            inner = saved
+            for key in path:
+                inner = inner[key]
+            if inner is True and new is True:
+                continue
             try:
                 again = FittedGroups.from_json(replaced(saved, path, new))
             except ModelFileError:
@@ -79,6 +84,8 @@ def test_a_missing_or_unknown_field_is_refused(fitted: FittedGroups) -> None:
             with pytest.raises(ModelFileError, match="unknown field 'extra'"):
                 FittedGroups.from_json(replaced(saved, path, {**inner, "extra": 1}))
             for key in inner:
+                if key == "missing":  # which files of earlier versions do not have; the groups then are others, or too many
+                    continue
                 with pytest.raises(ModelFileError):
                     FittedGroups.from_json(replaced(saved, path, {name: one for name, one in inner.items() if name != key}))
 

@@ -22,7 +22,14 @@ class Duck:
     """DuckDB, in this process."""
 
     dialect = "duckdb"
-    types: ClassVar = {"int": "BIGINT", "float": "DOUBLE", "text": "VARCHAR", "bool": "BOOLEAN", "date": "DATE"}
+    types: ClassVar = {
+        "int": "BIGINT",
+        "float": "DOUBLE",
+        "text": "VARCHAR",
+        "bool": "BOOLEAN",
+        "date": "DATE",
+        "time": "TIMESTAMP",
+    }
 
     def __init__(self) -> None:
         self.connection = duckdb.connect()
@@ -41,7 +48,7 @@ class Lite:
     """SQLite, in this process."""
 
     dialect = "sqlite"
-    types: ClassVar = {"int": "INTEGER", "float": "REAL", "text": "TEXT", "bool": "BOOLEAN", "date": "TEXT"}
+    types: ClassVar = {"int": "INTEGER", "float": "REAL", "text": "TEXT", "bool": "BOOLEAN", "date": "TEXT", "time": "TEXT"}
 
     def __init__(self) -> None:
         self.connection = sqlite3.connect(":memory:")
@@ -60,7 +67,15 @@ class Postgres:
     """A PostgreSQL server of its own, on a socket in a temporary folder, talked to through psql."""
 
     dialect = "postgres"
-    types: ClassVar = {"int": "BIGINT", "float": "DOUBLE PRECISION", "text": "TEXT", "bool": "BOOLEAN", "date": "DATE"}
+    types: ClassVar = {
+        "int": "BIGINT",
+        "float": "DOUBLE PRECISION",
+        "text": "TEXT",
+        "bool": "BOOLEAN",
+        "date": "DATE",
+        "time": "TIMESTAMP",
+        "instant": "TIMESTAMPTZ",
+    }
 
     def __init__(self) -> None:
         binaries = server_binaries()
