@@ -65,7 +65,7 @@ def test_dates_by_the_calendar(terminal: Terminal) -> None:
     months = people().sold.dt.month
     sizes = dict(zip(found["groups"]["name"], found["groups"]["rows"], strict=True))
     assert sizes["month(sold) = June"] == (months == 6).sum()
-    assert sizes["weekday(sold) == 'Sunday'"] == (people().sold.dt.weekday == 6).sum()
+    assert sizes["weekday(sold) == 'Sunday'"] == (people().sold.dt.day_of_week == 6).sum()
     assert "minute" in terminal("audit", "people.csv", "-y", "y", "-p", "p", "-g", "bins:sold:minute", code=2)
 
 
