@@ -136,3 +136,19 @@ def test_the_last_nanosecond_of_an_hour_belongs_to_it() -> None:
     fitted = mv.multicalibrate("y", "p", groups=[mv.bins("t", "hour")], data=last, mode="theorem", m=4)
     told = relation.query("given", fitted.to_sql("given", "p")).fetchall()
     assert sorted(line[-1] for line in told) == sorted(fitted.predict("p", data=last))
+
+
+@pytest.mark.parametrize("mode", ["theorem", "practical"])
+def test_a_model_predicts_the_same_everywhere(mode: str) -> None:
+    frame = world()
+    groups = [mv.bins("z", "hour"), mv.bins("t", "weekday"), mv.bins("d", "month"), mv.bins("n", "hour")]
+    fitted = mv.multicalibrate("y", "p", groups=groups, data=frame, mode=mode, m=20)
+    told = np.asarray(fitted.predict("p", data=frame))
+    assert [fitted.predict_one(row["p"], row) for row in frame.head(60).to_dicts()] == pytest.approx(told[:60], abs=1e-12)
+    for engine in (*ENGINES, in_tokyo):
+        made = fitted.predict("p", data=engine(frame), output="q")
+        if isinstance(made, pl.LazyFrame):
+            column = made.collect()["q"]
+        else:
+            column = made.to_arrow_table()["q"] if isinstance(made, duckdb.DuckDBPyRelation) else made["q"]
+        assert np.asarray(column) == pytest.approx(told, abs=1e-9)
