@@ -59,7 +59,7 @@ class Holds:
         return evaluate([self], frame.frame(self.columns))[0].astype(np.int16) - np.int16(1)
 
     def code(self, row: Row) -> int:
-        return 0 if self._row_test(row) else -1
+        return 0 if self.row_test(row) else -1
 
     def condition(self, code: int) -> Condition:
         return self.test
@@ -68,7 +68,8 @@ class Holds:
         return condition_expression(self.test, frame.schema, render(self.test))
 
     @cached_property
-    def _row_test(self) -> RowTest:
+    def row_test(self) -> RowTest:
+        """Whether a row is in the group."""
         return row_test(self.test, render(self.test))
 
     def __reduce__(self) -> tuple[object, tuple[Condition]]:

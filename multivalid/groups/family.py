@@ -14,6 +14,7 @@ import numpy as np
 from multivalid.errors import InputError
 from multivalid.groups import codec
 from multivalid.groups.arrays import ArrayColumns
+from multivalid.groups.blocks import Holds
 from multivalid.groups.columns import Columns
 from multivalid.groups.engine import condition_expression
 from multivalid.groups.evaluation import Kept, Sources, Span, parts_of
@@ -218,9 +219,14 @@ class FittedGroups:
             for code in one.codes:
                 places[code] = place
                 place += 1
-            if one.codes:
+            if one.codes and isinstance(one.block, Holds):  # one call less for each condition: False is place 0, True is its own
+                lookups.append((one.block.row_test, [0, places[0]]))
+            elif one.codes:
                 lookups.append((one.block.code, places))
         return lookups
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lookups"}  # closures cannot be pickled
 
     @cached_property
     def _flag_columns(self) -> Any:

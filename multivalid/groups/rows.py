@@ -77,7 +77,10 @@ def _sooner(condition: Condition, test: RowTest) -> RowTest:
 
     def quick(row: Row) -> bool:
         value = row.get(name)
-        return bool(compare(value, constant)) if type(value) is kind and value == value else test(row)
+        if type(value) is kind and value == value:
+            answer: bool = compare(value, constant)
+            return answer
+        return test(row)
 
     return quick
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from multivalid import validate
 from multivalid.errors import InputError
 from multivalid.online.members import eager
+from multivalid.online.times import read_times
 
 if TYPE_CHECKING:
     from multivalid.online.learner import OnlineMulticalibrator
@@ -58,7 +59,7 @@ def replay(learner: OnlineMulticalibrator, data: Any, y: Any, *, base: Any, weig
     # Packed: one bit per row and group, so that even a long history fits.
     packed = [np.packbits(learner.setup.members.rows(part), axis=1) for part in _parts(data, size)]
     bits = np.concatenate(packed) if packed else np.zeros((0, 1), dtype=np.uint8)
-    order = None if time is None else np.argsort(_column(data, time, "time"), kind="stable")
+    order = None if time is None else np.argsort(read_times(_column(data, time, "time"), size)[0], kind="stable")
     out = np.empty(given.shape)
     for start in range(0, size, BLOCK):
         rows = slice(start, start + BLOCK) if order is None else order[start : start + BLOCK]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from multivalid.errors import InputError, MultivalidError
@@ -121,3 +122,16 @@ def test_boolean_rows_refused(row: Any) -> None:
     with pytest.raises(InputError):
         learner.predict_one(row)
     assert learner.predict_one([1, 0]) == OnlineMulticalibrator("mean", 2, seed=1).predict_one([True, False])
+
+
+@pytest.mark.parametrize(
+    ("times", "says"),
+    [([1.0, np.nan, 2.0], "missing"), (pd.to_datetime(["2024-01-01", None, "2024-01-03"]), "missing"), (["a", 3, 4], "numbers or dates"),
+     (["9:00", "10:00", "11:00"], "numbers or dates"), ([1.0, np.inf, 2.0], "infinite")],
+)  # fmt: skip
+def test_times_that_cannot_be_sorted(times: object, says: str) -> None:
+    learner = OnlineMulticalibrator("mean", ["age >= 65"], labels=(0, 1))
+    frame = pd.DataFrame({"age": [70, 20, 80], "y": [0.1, 0.5, 0.9], "when": times})
+    with pytest.raises(InputError, match=says):
+        learner.replay(frame, "y", time="when")
+    assert learner.rounds == 0
