@@ -33,8 +33,9 @@ def electricity(folder: Path) -> dict[str, Any]:
     demand, warm = table["Demand"].astype(float), table["Temperature"].astype(float)
     at = np.arange(336, demand.size)
     base = (demand[at - 48] + demand[at - 336]) / 2
-    base = base + np.quantile((demand[at] - base)[:1500], 0.9)
-    at, base = at[1500 - 336 :], base[1500 - 336 :]
+    known = 1500 - 336  # of the first 1,500 rows those that have a week before them
+    base = base + np.quantile((demand[at] - base)[:known], 0.9)
+    at, base = at[known:], base[known:]
     parts = [(at % 48) // 4 == k for k in range(12)]
     bands = [(warm[at] >= a) & (warm[at] < b) for a, b in ((-50, 12), (12, 18), (18, 25), (25, 60))]
     groups = np.array([*parts, table["WorkDay"][at].astype(float) == 1, *bands]).T

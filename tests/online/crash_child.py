@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import select
 import signal
 import struct
 import sys
@@ -69,7 +70,7 @@ def main(path: str, mode: str, kills: int, seed: int) -> None:
     else:
         OnlineMulticalibrator.open(path, "quantile:0.9", 7, m=10, seed=3).close()
     acknowledged: list[int] = []
-    for _ in range(kills):
+    for kill in range(kills):
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
@@ -81,7 +82,9 @@ def main(path: str, mode: str, kills: int, seed: int) -> None:
             finally:
                 os._exit(70)
         os.close(writer)
-        time.sleep(random.uniform(0.01, 0.12))
+        if kill % 2:  # every other one while it writes, however slow the machine is; the rest at any moment, its start included
+            select.select([reader], [], [], 60.0)
+        time.sleep(random.uniform(0.001, 0.12))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         data = b""

