@@ -144,3 +144,25 @@ def test_no_script_hides_a_module_of_the_standard_library():
     scripts = [path for folder in ("benchmarks", "benchmarks/versus", "examples") for path in (ROOT / folder).glob("*.py")]
     assert scripts
     assert not {path.stem for path in scripts} & sys.stdlib_module_names
+
+
+def test_formulas_are_typeset_before_anybody_reads_them():
+    """MathML in the page itself: no script, no font, no network. What is not understood ends the build."""
+    pytest.importorskip("latex2mathml")
+    from importlib.util import module_from_spec, spec_from_file_location
+    from types import SimpleNamespace
+
+    from mkdocs.exceptions import PluginError
+
+    spec = spec_from_file_location("typeset_formulas", ROOT / "packaging" / "typeset_formulas.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="x.md"))
+    made = module.on_page_content(r'<p>a <span class="arithmatex">\(v^2 &lt; 1\)</span> b <code>\(c\)</code></p>', page=page)
+    assert "<msup><mi>v</mi><mn>2</mn></msup>" in made
+    assert "arithmatex" not in made
+    assert r"<code>\(c\)</code>" in made
+    with pytest.raises(PluginError, match="unheardof"):
+        module.on_page_content(r'<div class="arithmatex">\[\unheardof{x}\]</div>', page=page)
