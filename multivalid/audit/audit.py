@@ -163,6 +163,11 @@ class Audit:
         """SHA-256 of labels, predictions, weights and groups: equal for equal data; None for rows that stayed in their engine."""
         return self._source.fingerprint()
 
+    @property
+    def fans(self) -> list[dict[str, Any]]:
+        """Predicted and observed quantiles of the worst groups, where several quantiles are predicted; nothing here."""
+        return []
+
     def report(
         self,
         path: str | os.PathLike[str],

@@ -94,6 +94,23 @@ class SeveralAudit(Audit):
         told = zip(self.coordinates, self.property.keys, strict=True)
         return [f"{key}, {line}" for one, key in told for line in headlines(one.table, one.units)]
 
+    @property
+    def fans(self) -> list[dict[str, Any]]:
+        """For the groups with the largest errors: predicted and observed quantiles along the prediction; none for classes."""
+        from multivalid.report.fans import GROUPS, fan
+
+        if self.property.coupled:
+            return []
+        source, target = self._source, self.property
+        errors = np.max([part.table["error"] for part in self.parts], axis=0)
+        made = []
+        for g in np.argsort(-errors, kind="stable")[:GROUPS]:
+            inside = source.membership.mask(int(g))
+            if inside.any():
+                rows = source.columns[inside], source.labels[inside], source.weights[inside]
+                made.append(fan(str(self.table["name"][g]), target.keys, [one.predicted for one in target.coordinates], *rows))
+        return made
+
     def worst(self, k: int = 10) -> list[Cell]:
         """The k cells of any column that contribute most to the error, largest first; `cells` says of which column each is."""
         order = np.argsort(-self.cells["error"], kind="stable")[:k]

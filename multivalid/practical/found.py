@@ -7,7 +7,7 @@ again on top of those. What rows held out like best is fitted again on all rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from multivalid.atoms.select import Rows
 from multivalid.atoms.summary import PREDICTION
+from multivalid.batch.control import INTERRUPTED
 from multivalid.batch.theorem import judged
 from multivalid.discover.bins import MOST_CODES, Bins, Codes, Ordered
 from multivalid.discover.fit_bins import fit_edges
@@ -38,6 +39,7 @@ from multivalid.practical.forest import Forest
 from multivalid.practical.link import choose_link
 from multivalid.practical.model import Model
 from multivalid.practical.predictor import LinkPredictor
+from multivalid.practical.remains import remaining
 from multivalid.practical.rules import Rule, choose_rules
 from multivalid.practical.start import stages
 from multivalid.properties import Property
@@ -46,7 +48,8 @@ from multivalid.properties.base import Array
 NEEDED = 2.5  # t of the held-out gain over what named groups reach: the number of trees was chosen on the same rows
 BLOCKS = 20
 FOLDS = 5
-FEW_ROWS, LEAST_ROWS = 20_000, 200
+FEW_ROWS = 20_000
+FEWEST_RULES = 3
 Index = NDArray[np.intp]
 
 
@@ -104,11 +107,7 @@ def fit_found(
     every = LinkRows(rows.labels, weights, link.forward(rows.predictions), with_codes(rows.membership))
     held, fitting = _split(len(rows), blocks, random_state)
     search = _Search(every, rows.predictions, columns, loss, goal, held, fitting, random_state)
-    named, report = search.named()
-    plans = search.plans(named)
-    chosen, told = _chosen(plans, search.gain)
-    report += told
-    final = search.again(named if chosen is None else chosen)
+    final, report, stopped = search.work_out()
     groups, membership = _family(rows, final, columns)
     forest = Forest.of(columns.bins, final.trees) if final.trees else None
     wide = replace(rows, groups=groups, membership=membership)
@@ -118,9 +117,8 @@ def fit_found(
     predictor = replace(bare, grid=grid)
     done = wide.with_predictions(predictions)
     potential = [float(rows.weights @ prop.score(p, rows.labels) / rows.weights.sum()) for p in (rows.predictions, predictions)]
-    lines = [_found_line(final, columns, held.size), *report]
     certificate = certify(
-        done, prop, predictor.grid, len(predictor.patches), potential, alpha=goal.alpha, stopped=False, note="\n".join(lines)
+        done, prop, predictor.grid, len(predictor.patches), potential, alpha=goal.alpha, stopped=stopped, note="\n".join(report)
     )
     return FoundFit(groups, predictor, grid.round(predictions), certificate, wide)
 
@@ -145,34 +143,70 @@ class _Search:
         self.codes_out, self.codes_in = columns.codes[held], columns.codes[fitting]
         self.order = np.random.default_rng(seed).permutation(len(every))
 
+    def work_out(self) -> tuple[_Plan, list[str], bool]:
+        """The plan that held-out rows confirm, fitted on all rows; what to say of it; and whether Ctrl-C came."""
+        found: list[_Plan] = []
+        report: list[str] = []
+        try:
+            named, report = self.named()
+            found.append(named)
+            for plan in self.plans(named):
+                found.append(plan)  # one by one: what is there when Ctrl-C comes is kept
+            kept, told = _chosen(found, self.gain)
+            lines = [_found_line(kept, self.columns, self.held.size), self.remains(kept), *report, *told]
+            return self.again(kept), [line for line in lines if line], False
+        except KeyboardInterrupt:
+            if not self.goal.control.keep_interrupted:
+                raise
+            if not found:
+                return self.untouched(), [f"{INTERRUPTED} Nothing done."], True
+            kept, told = _chosen(found, self.gain)
+            end = "Nothing done." if kept.name == "input" else "Not refitted on all rows."
+            return kept, [_found_line(kept, self.columns, self.held.size), *report, *told, f"{INTERRUPTED} {end}"], True
+
+    def untouched(self) -> _Plan:
+        """The input as it is."""
+        still = Candidate("input", Model.new(self.inside.base, self.inside.membership.groups - 1), 1.0)
+        return _Plan("input", [], still, [], self.out.base)
+
+    def remains(self, plan: _Plan) -> str:
+        """What is left for groups that nobody named, on the rows held out."""
+        final = self.base[self.held] if plan.name == "input" else self.loss.link.final(plan.eta)
+        v = self.out.weights * self.loss.prop.identify(final, self.out.labels)
+        return remaining(self.loss.prop, self.columns.bins[:-1], self.codes_out, self.out, np.asarray(v))
+
     def named(self) -> tuple[_Plan, list[str]]:
         """What the named groups reach, fitted inside the split; the input itself when that is as good."""
         made = practical._candidates(self.inside, self.loss, self.goal)
         best, report = accept.choose([accept.gains(self.base[self.held], self.out, made, self.loss)])
         if best is None:
-            still = Candidate("input", Model.new(self.inside.base, self.inside.membership.groups - 1), 1.0)
-            return _Plan("input", [], still, [], self.out.base), report
+            return self.untouched(), report
         kept = practical._up_to(best, made)
         return _Plan(kept.name, [], kept, [], kept.eta(self.out)), report
 
-    def plans(self, named: _Plan) -> list[_Plan]:
-        """The named groups alone, with trees, with rules, with both."""
-        found = [named]
+    def plans(self, named: _Plan) -> Iterator[_Plan]:
+        """On top of the named groups: trees, rules, both."""
         trees = self.trees(named, self.inside)
         if not trees.trees:
-            return found
+            return
         if not self.columns.readable:
-            found.append(trees)
+            yield trees
         shift = np.zeros(len(self.inside))
         add_trees(trees.trees, self.codes_in, shift)
         rules = choose_rules(trees.trees, len(self.columns.bins) - 1, self.codes_in, shift)
         if rules:
-            ruled = self.ruled(rules)
-            found.append(ruled)
+            ruled = max(
+                (self.ruled(rules[:count]) for count in self._counts(len(rules))), key=lambda plan: float(self.gain(plan).mean())
+            )
+            yield ruled
             if not self.columns.readable:
-                both = self.trees(ruled, self.with_rules(self.inside, self.codes_in, rules))
-                found.append(replace(both, name="rules and trees"))
-        return found
+                both = self.trees(ruled, self.with_rules(self.inside, self.codes_in, ruled.rules))
+                yield replace(both, name="rules and trees")
+
+    def _counts(self, rules: int) -> list[int]:
+        """Numbers of rules to try: where rows are few, many rules fit noise."""
+        fewer = max(rules // 4, FEWEST_RULES)
+        return [rules, fewer] if len(self.inside) < FEW_ROWS and fewer < rules else [rules]
 
     def trees(self, plan: _Plan, rows: LinkRows) -> _Plan:
         """Trees on top of a plan, as many as the rows held out like."""
@@ -226,10 +260,10 @@ def widened(membership: Membership, masks: Sequence[NDArray[np.bool_]]) -> Membe
     return Membership.of([*membership.parts, flagged(masks, membership.rows)], membership.rows)
 
 
-def _chosen(plans: list[_Plan], gain: Any) -> tuple[_Plan | None, list[str]]:
-    """The plan of largest held-out gain, if it is beyond what named groups reach; and what each gained, in words."""
+def _chosen(plans: list[_Plan], gain: Any) -> tuple[_Plan, list[str]]:
+    """The plan of largest held-out gain, if it is beyond what named groups (the first plan) reach; and what each gained, in words."""
     base = gain(plans[0])
-    report, best, largest = [], None, 0.0
+    report, best, largest = [], plans[0], 0.0
     for plan in plans[1:]:
         more = gain(plan) - base
         t = t_statistic(more)
@@ -254,7 +288,7 @@ def _found_line(plan: _Plan, columns: Columns, held: int) -> str:
     kept = " and ".join(
         filter(None, [f"{len(plan.rules)} rules" if plan.rules else "", f"{len(plan.trees)} trees" if plan.trees else ""])
     )
-    return f"Found in {len(columns.bins) - 1} columns and confirmed on {held:,} rows not fitted: {kept}; then fitted on all rows."
+    return f"Found in {len(columns.bins) - 1} columns and confirmed on {held:,} rows not fitted: {kept}."
 
 
 def _family(rows: Rows, plan: _Plan, columns: Columns) -> tuple[FittedGroups, Membership]:

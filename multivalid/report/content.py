@@ -41,6 +41,8 @@ def build(story: Story) -> dict[str, Any]:
         content["coordinates"] = [{"key": one.key, "name": one.name, **_numbers(one)} for one in story.chapters]
     else:
         content |= _numbers(story.chapters[0])
+    if story.fans:
+        content["fans"] = dict(story.fans)
     content |= {
         "certificate": None if story.certificate is None else _certificate(story),
         "scope": scope_verdict(story.prop),

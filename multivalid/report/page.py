@@ -11,7 +11,7 @@ from typing import Any
 
 from multivalid.errors import InputError
 from multivalid.report import content as contents
-from multivalid.report import geometry
+from multivalid.report import fans, geometry
 from multivalid.report.readings import reading_of
 from multivalid.report.sentences import change_text, number
 from multivalid.report.sources import Story
@@ -58,6 +58,7 @@ def render(content: dict[str, Any], story: Story) -> str:
     """The page for a report's dict."""
     page = environment().get_template("report.html.j2").render(
         report=content, parts=parts(content, story), labels=LABELS, trace=_trace(content), change=change_text,
+        joint=story.prop.joint, fans=_fans(content),
         style=(TEMPLATES / "report.css").read_text("utf-8"), script=(TEMPLATES / "report.js").read_text("utf-8"),
     )  # fmt: skip
     return str(page)
@@ -175,6 +176,12 @@ def _drawn(curves: dict[str, Any], target: float | None, percent: bool) -> dict[
     picture = geometry.diagram(curves, target, percent)
     picture["drawn"] = picture.pop("curves")
     return picture
+
+
+def _fans(content: dict[str, Any]) -> list[dict[str, Any]]:
+    """One picture for each group and moment."""
+    found = content.get("fans", {})
+    return [{**one, "when": LABELS[when], "drawn": fans.drawn(one)} for when, many in found.items() for one in many]
 
 
 def _trace(content: dict[str, Any]) -> dict[str, Any] | None:

@@ -48,6 +48,8 @@ class TargetAudited(Protocol):
     @property
     def coordinates(self) -> Sequence[Audited]: ...
     @property
+    def fans(self) -> list[dict[str, Any]]: ...
+    @property
     def property(self) -> Any: ...
 
 
@@ -104,6 +106,8 @@ class Story:
         What was left out of the groups, and other remarks.
     settings : mapping
         What to repeat to get the same numbers.
+    fans : mapping of str to list
+        Fans of the worst groups for several quantiles, before and after or "now"; empty elsewhere.
     """
 
     prop: Target
@@ -112,6 +116,7 @@ class Story:
     certificate: Certified | None = None
     notes: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    fans: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @property
     def of_pair(self) -> bool:
@@ -133,7 +138,8 @@ def story(
         Chapter(part.predicted, {when: audit.coordinates[k] for when, audit in given.items()}, key, key and part.name)
         for k, (part, key) in enumerate(zip(now.property.coordinates, now.property.keys, strict=True))
     ]
-    return Story(now.property, title or _heading(before), chapters, certificate, notes, settings)
+    fans = {when: audit.fans for when, audit in given.items() if audit.fans}
+    return Story(now.property, title or _heading(before), chapters, certificate, notes, settings, fans)
 
 
 pair_story = story

@@ -13,8 +13,12 @@ import polars as pl
 import pytest
 
 import multivalid as mv
+from multivalid.discover.bins import Categories, Ordered
 from multivalid.errors import InputError, ModelFileError
+from multivalid.practical import found
+from multivalid.practical.data import Outcomes
 from multivalid.practical.forest import Forest
+from multivalid.practical.remains import remaining
 from tests.discover.worlds import mixed_frame
 
 COLUMNS = ["age", "income", "gain", "score", "city", "member", "when"]
@@ -194,3 +198,43 @@ def test_estimated_from_a_pandas_frame_with_an_index():
     data.index = pd.Index(np.arange(2500)[::-1])
     model = mv.multicalibrate("y", "p", groups=[], data=data, features=["age", "city", "gain"])
     assert np.allclose(model.predict("p", data=data), model.predict(data["p"].to_numpy(), data=data.reset_index(drop=True)))
+
+
+@pytest.mark.parametrize("at", ["named", "trees", "ruled", "again"])
+def test_ctrl_c_raises_and_returns_what_is_confirmed_if_asked(at, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(found._Search, at, interrupt)
+    data = world()
+    asked = {"groups": ["city"], "data": data, "features": COLUMNS}
+    with pytest.raises(KeyboardInterrupt):
+        mv.multicalibrate("y", "p", **asked)
+    model = mv.multicalibrate("y", "p", on_interrupt="return", **asked)
+    assert model.certificate.status == "budget"
+    assert "Interrupted" in model.certificate.note
+    untouched = np.array_equal(model.predict("p", data=data), data["p"])
+    assert untouched == (at == "named")
+    assert ("trees" in model.certificate.note) == (at in ("ruled", "again"))  # what held-out rows had confirmed is kept
+
+
+def test_what_remains_for_groups_of_one_condition_is_the_largest_of_all():
+    rng = np.random.default_rng(3)
+    rows = 3000
+    codes = np.column_stack([rng.integers(0, 4, rows), rng.integers(0, 5, rows)]).astype(np.uint8)
+    bins = [Ordered("age", "number", (20.0, 30.0)), Categories("city", "text", ("Bonn", "Oslo", "Rome"))]
+    weights, v = rng.uniform(0.5, 2.0, rows), rng.normal(size=rows) + 0.4 * (codes[:, 0] == 2)
+    told = remaining(mv.Mean(), bins, codes, Outcomes(rng.normal(size=rows), weights), weights * v)
+    groups = {"age < 20": codes[:, 0] == 0, "age < 30": codes[:, 0] <= 1, "age >= 20": np.isin(codes[:, 0], [1, 2])}
+    groups |= {"age >= 30": codes[:, 0] == 2, "age is None": codes[:, 0] == 3}
+    groups |= {f"city == {name!r}": codes[:, 1] == k for k, name in enumerate(["Bonn", "Oslo", "Rome"])}
+    sizes = {name: (weights * v)[inside].sum() ** 2 / weights[inside].sum() for name, inside in groups.items()}
+    worst = max(sizes, key=sizes.get)
+    gap = np.average(v[groups[worst]], weights=weights[groups[worst]])
+    assert f"than {worst} (too high by {gap:.3g} in {100 * weights[groups[worst]].sum() / weights.sum():.1f} % of them)" in told
+    assert "of all 10 groups" in told  # with every other city, and no city
+
+
+def test_the_certificate_says_what_remains(fitted):
+    model, _ = fitted
+    assert "Groups that nobody named: of all" in model.certificate.note
