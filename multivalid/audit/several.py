@@ -14,10 +14,10 @@ from multivalid.audit.text import headlines, unknown_lines, worst_table
 from multivalid.cells.chance import findings
 from multivalid.cells.sentences import is_off, unknown
 from multivalid.cells.short_names import WIDEST
+from multivalid.sources.memory import MemorySource
 
 if TYPE_CHECKING:
     from multivalid.properties import Target
-    from multivalid.sources.memory import MemorySource
 
 SHARED = ("name", "rows", "weight")
 
@@ -102,6 +102,7 @@ class SeveralAudit(Audit):
         if self.property.coupled:
             return []
         source, target = self._source, self.property
+        assert isinstance(source, MemorySource)  # rows with several columns were fetched when they were opened
         errors = np.max([part.table["error"] for part in self.parts], axis=0)
         made = []
         for g in np.argsort(-errors, kind="stable")[:GROUPS]:
