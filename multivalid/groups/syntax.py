@@ -29,6 +29,7 @@ from multivalid.groups.nodes import (
     Scalar,
     Term,
     columns,
+    render,
 )
 from multivalid.groups.source import END, MAX_LENGTH, NAME, NUMBER, SIGN, STRING, Source, Token
 
@@ -187,7 +188,9 @@ class _Reader:
         if sign.text == "is":
             negated = self._accept("not")
             if not self._accept("None"):
-                raise self._error(self._next.at, "'is' only goes with None", "compare values with ==")
+                printed = self._next.text == "missing"  # as the names of such groups say it
+                hint = f"write {render(term)} is None" if printed else "compare values with =="
+                raise self._error(self._next.at, "'is' only goes with None", hint)
             return self._with_column(Missing(term, negated), left.at)
         if sign.text == "not" and not self._accept("in"):
             raise self._error(sign.at, "'not' stands before a condition, or before 'in'", "write: not x > 3, or: x not in [3]")
@@ -213,7 +216,11 @@ class _Reader:
         while not self._accept(_CLOSING[opening.text]):
             values.append(self._choice(depth))
             if not self._accept(",") and self._next.text != _CLOSING[opening.text]:
-                raise self._error(self._next.at, "this list is not closed", f"end it with {_CLOSING[opening.text]}")
+                interval = opening.text == "[" and self._next.text == ")" and len(values) == 2  # as the names of bins say it
+                hint = (
+                    f"write an interval as {values[0]} <= x < {values[1]}" if interval else f"end it with {_CLOSING[opening.text]}"
+                )
+                raise self._error(self._next.at, "this list is not closed", hint)
         if not values:
             raise self._error(opening.at, "this list is empty, so no row could be in it", "list at least one constant")
         kinds = {_kind(value) for value in values}
@@ -282,7 +289,8 @@ class _Reader:
 
     def _equality(self, sign: Token) -> str:
         """How the group that is printed as `race = Caucasian` is written."""
-        before, text = self._tokens[self._place - 1], self._source.text
+        words, text = self._tokens[: self._place], self._source.text
+        before = words[-4] if words[-1].text == ")" and len(words) > 3 and words[-4].text in PARTS else words[-1]
         after = text[sign.at + 1 :].partition(" & ")[0].strip()
         name = text[before.at : sign.at].strip()
         number = self._tokens[self._place + 1].kind == NUMBER or after.startswith(("'", '"', "-"))

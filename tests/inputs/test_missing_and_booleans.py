@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +143,18 @@ def test_an_unknown_word_is_refused() -> None:
 def test_the_report_shows_them(tmp_path: Path) -> None:
     mv.audit("y", "p", groups=ITEMS, data=world()).report(tmp_path / "r.html")
     assert "race is missing" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("printed", "answer"),
+    [
+        ("race = a", "race == 'a'"),
+        ("race is missing", "race is None"),
+        ("`home town` is missing", "`home town` is None"),
+        ("age in [18, 25)", "18 <= x < 25"),
+        ("month(t) = June", "month(t) == 'June'"),
+    ],
+)
+def test_names_as_they_are_printed_are_answered_with_the_predicate(printed: str, answer: str) -> None:
+    with pytest.raises(InputError, match="Hint: write (an interval as )?" + re.escape(answer)):
+        mv.Groups([printed]).fit()
