@@ -33,3 +33,28 @@ def test_lazy_predictions_keep_the_order_of_rows() -> None:
     fitted = mv.multicalibrate("y", "p", groups=["g"], data=frame, mode="theorem", m=10)
     told = fitted.predict("p", data=frame.lazy()).collect()
     assert told["i"].to_list() == list(range(5000))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", ["mv_held_out", "filename", "file_row_number", "__rows", 'a "b"'])
+def test_fits_take_any_name(engine: Any, name: str) -> None:
+    told = []
+    for column in (name, "plain"):
+        frame = world(column)
+        fitted = mv.multicalibrate("y", "p", groups=[column], data=engine(frame), mode="theorem", m=10, holdout=0.3)
+        made = fitted.predict("p", data=engine(frame), output="q")
+        rows = (
+            made.collect() if isinstance(made, pl.LazyFrame) else made.to_arrow_table() if hasattr(made, "to_arrow_table") else made
+        )
+        assert column in (rows.column_names if hasattr(rows, "column_names") else rows.columns)  # it is still there
+        told.append(np.asarray(rows["q"]))
+    assert np.array_equal(*told)
+
+
+@pytest.mark.parametrize("mode", ["theorem", "practical"])
+def test_both_kinds_of_model_keep_the_order_of_a_lazy_frame(mode: str) -> None:
+    frame = world("g", 3000).with_columns(i=pl.int_range(3000))
+    fitted = mv.multicalibrate("y", "p", groups=["g"], data=frame, mode=mode, m=10)
+    told = fitted.predict("p", data=frame.lazy().filter(pl.col("i") % 7 != 0)).collect()
+    assert told["i"].is_sorted()
+    assert told["calibrated"].to_numpy() == pytest.approx(fitted.predict("p", data=frame.filter(pl.col("i") % 7 != 0)), abs=1e-12)
