@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from multivalid import validate
 from multivalid.atoms import select
 from multivalid.atoms.holdout import held_out
 from multivalid.atoms.lazy import LazyRows
@@ -19,8 +18,8 @@ from multivalid.batch.plan import Plan, make_plan
 from multivalid.batch.predictor import LevelPredictor
 from multivalid.calibration import Calibration, JointCalibration
 from multivalid.collateral import with_collateral
-from multivalid.errors import InputError
 from multivalid.fit_found import Found, fit_with_columns, positions
+from multivalid.fit_options import Asked, OnInterrupt, checked_mode, refuse_clusters
 from multivalid.grid import Grid
 from multivalid.groups.remote import gather, lazy_frame
 from multivalid.practical import fit as practical
@@ -34,9 +33,6 @@ from multivalid.threads import one_blas_thread
 if TYPE_CHECKING:
     from multivalid.properties import Classes, Quantiles
     from multivalid.several_calibration import SeveralCalibration
-
-MODES = ("practical", "theorem", "paper")
-OnInterrupt = Literal["raise", "return"]
 
 
 @overload
@@ -66,6 +62,8 @@ def multicalibrate(
     positive: Any = ...,
     missing_rows: str = ...,
     missing: str | None = ...,
+    losses: bool = ...,
+    cluster: Any = ...,
 ) -> Calibration: ...
 @overload
 def multicalibrate(
@@ -94,6 +92,8 @@ def multicalibrate(
     positive: Any = ...,
     missing_rows: str = ...,
     missing: str | None = ...,
+    losses: bool = ...,
+    cluster: Any = ...,
 ) -> JointCalibration: ...
 @overload
 def multicalibrate(
@@ -122,6 +122,8 @@ def multicalibrate(
     positive: Any = ...,
     missing_rows: str = ...,
     missing: str | None = ...,
+    losses: bool = ...,
+    cluster: Any = ...,
 ) -> SeveralCalibration: ...
 @overload
 def multicalibrate(
@@ -150,6 +152,8 @@ def multicalibrate(
     positive: Any = ...,
     missing_rows: str = ...,
     missing: str | None = ...,
+    losses: bool = ...,
+    cluster: Any = ...,
 ) -> Calibration | JointCalibration | SeveralCalibration: ...
 def multicalibrate(
     y_true: Any,
@@ -177,6 +181,8 @@ def multicalibrate(
     positive: Any = None,
     missing_rows: str = "refuse",
     missing: str | None = None,
+    losses: bool = True,
+    cluster: Any = None,
 ) -> Calibration | JointCalibration | SeveralCalibration:
     """Make predictions right on average for every group, given their own value.
 
@@ -238,6 +244,11 @@ def multicalibrate(
         What happens when a label is missing: an error that counts them, or these rows are left out, with a note that counts them.
     missing : {"group", "ignore"}, optional
         Whether rows without a value in a column that is listed become a group, such as ``race is missing``; see `Groups`. Yes by default.
+    losses : bool
+        For value at risk with expected shortfall, as in `audit`: False where outcomes and predictions are returns.
+    cluster : array-like or column name, optional
+        Rows with the same value share their luck (a day, a customer): rows held out are whole clusters, by which corrections are judged,
+        and so is the certificate. For rows in memory.
 
     Returns
     -------
@@ -254,36 +265,40 @@ def multicalibrate(
     array([0.41, 0.71])
     """
     target = require(property)
-    checked = _checked(target, mode, grid, max_updates, batched, on_interrupt)
+    target = target if losses else target.of_returns()
+    checked = checked_mode(target, mode, grid, max_updates, batched, on_interrupt)
     control = Control(max_updates, reporter(progress), on_interrupt == "return")
     asked = Asked(checked, grid, m, alpha, lipschitz, batched, control, random_state)
-    rowwise = {"holdout": holdout, "blocks": blocks, "time": time}
+    refuse_clusters(cluster, target, data, (blocks, time))
+    rowwise = {"holdout": holdout, "blocks": blocks, "time": time, "cluster": cluster}
     given = Given(y_true, y_pred, groups, data, sample_weight, rowwise).accept(positive, missing_rows, missing)
     y_true, y_pred, groups, data, sample_weight = given.y_true, given.y_pred, given.groups, given.data, given.sample_weight
-    holdout, blocks, time = given.others.values()
+    holdout, blocks, time, cluster = given.others.values()
     # The products are small: threads would spin more than they compute.
     with one_blas_thread():
         if features is not None or readable or blocks is not None or time is not None:
             goal = practical.Goal(m, grid, alpha, control)
-            found = Found(features, readable, blocks, time)
+            found = Found(features, readable, blocks if cluster is None else cluster, time)
             return fit_with_columns(
                 y_true, y_pred, groups, data, target, found, goal, mode=mode, sample_weight=sample_weight, holdout=holdout,
                 seed=random_state,
             )  # fmt: skip
         if len(target.coordinates) > 1 and not target.joint:
-            return _several(target, y_true, y_pred, groups, data, sample_weight, holdout, asked)
+            return _several(target, y_true, y_pred, groups, data, sample_weight, (holdout, cluster), asked)
         if isinstance(target, Pair):
             frame = lazy_frame(data)
             data = data if frame is None else gather(frame, "pairs are calibrated")
-            rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=2)
+            rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=2, cluster=cluster)
             target.check_labels(rows.labels)
+            there = rows.weights > 0
+            target.check_sides(rows.predictions[there], rows.labels[there])
             return _pair(target, *split(rows, select.marked(holdout, data, "holdout"), random_state), asked)
         assert isinstance(target, Property)
         frame = lazy_frame(data)
         if frame is not None:
             stays = lazy_rows(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=target)
             return _in_engine(target, *held_out(stays, holdout, random_state), asked)
-        rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight)
+        rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, cluster=cluster)
         target.check_labels(rows.labels)
         marked = select.marked(holdout, data, "holdout")
         made = _single(target, *split(rows, marked, random_state), asked)
@@ -291,41 +306,6 @@ def multicalibrate(
         if held is not None and rows.kept is not None:  # rows of weight 0 are not there
             held = rows.kept[held]
         return with_collateral(made, data, (y_true, y_pred, sample_weight), held)
-
-
-class Asked(NamedTuple):
-    """What the user fixed of a fit, besides the rows and the target."""
-
-    mode: str
-    grid: Any
-    m: Any
-    alpha: Any
-    lipschitz: Any
-    batched: bool
-    control: Control
-    seed: int
-
-    @property
-    def open(self) -> bool:
-        """Whether the number of levels is the theorem's to choose."""
-        return self.mode == "theorem" and self.grid is None and self.m is None and self.alpha is None
-
-
-def _checked(target: Target, mode: str, grid: Any, max_updates: Any, batched: bool, on_interrupt: str) -> str:
-    """The mode, once the options that go with it are known to make sense."""
-    if mode not in MODES:
-        raise InputError(f"mode must be one of {', '.join(MODES)}, got {mode!r}.")
-    if on_interrupt not in ("raise", "return"):
-        raise InputError(f'on_interrupt must be "raise" or "return", got {on_interrupt!r}.')
-    several = len(target.coordinates) > 1
-    if not (grid is None or isinstance(grid, Grid) or several):
-        raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
-    if max_updates is not None:
-        validate.count(max_updates, "max_updates", 0)
-    if batched and (mode != "theorem" or several):
-        what = ("a pair" if target.joint else repr(target)) if several else f"mode={mode!r}"
-        raise InputError(f'batched=True is a way to run mode="theorem" for a single property, got {what}.')
-    return mode
 
 
 def _single(prop: Property, rows: Rows, held: Rows | None, asked: Asked) -> Calibration:
@@ -361,20 +341,21 @@ def _in_engine(prop: Property, rows: LazyRows, held: LazyRows | None, asked: Ask
 def _pair(pair: Pair, rows: Rows, held: Rows | None, asked: Asked) -> JointCalibration:
     """Both coordinates of a pair; grid, m, alpha and lipschitz are one value or one per coordinate."""
     # A third of the library, which single properties need not wait for.
-    from multivalid.joint import plan, theorem
     from multivalid.joint import practical as joint_practical
+    from multivalid.joint import theorem
+    from multivalid.joint.default_levels import plan_of
 
     if asked.mode == "practical":
         goal = joint_practical.PairGoal.of(asked.m, asked.grid, asked.alpha, asked.control)
         done = joint_practical.fit(rows, pair, goal, held=held, random_state=asked.seed)
         return JointCalibration(pair, rows.groups, done.predictor, done.certificate, done.levels, held or rows).fitted_on(rows)
-    settled = plan.make_plan(rows, pair, mode=asked.mode, grid=asked.grid, m=asked.m, alpha=asked.alpha, lipschitz=asked.lipschitz)
+    settled = plan_of(rows, pair, mode=asked.mode, grid=asked.grid, m=asked.m, alpha=asked.alpha, lipschitz=asked.lipschitz)
     made = theorem.fit(rows, pair, settled, held=held, control=asked.control)
     return JointCalibration(pair, rows.groups, made.predictor, made.certificate, made.levels, held or rows).fitted_on(rows)
 
 
 def _several(
-    target: Target, y_true: Any, y_pred: Any, groups: Any, data: Any, sample_weight: Any, holdout: Any, asked: Asked
+    target: Target, y_true: Any, y_pred: Any, groups: Any, data: Any, sample_weight: Any, parts: tuple[Any, Any], asked: Asked
 ) -> SeveralCalibration:
     """Several columns under one constraint; grid, m, alpha and lipschitz are one value or one per column."""
     from multivalid.several import fit as several
@@ -383,8 +364,11 @@ def _several(
     frame = lazy_frame(data)
     data = data if frame is None else gather(frame, "several columns are calibrated")
     goal = several.Goal.of(target, asked.mode, asked.grid, asked.m, asked.alpha, asked.lipschitz, asked.control, asked.seed)
-    width = len(target.coordinates)
-    rows = open_rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=width, target=target)
+    holdout, cluster = parts
+    rows = open_rows(
+        y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=len(target.coordinates), target=target,
+        cluster=cluster,
+    )  # fmt: skip
     fitting, held = split(rows, select.marked(holdout, data, "holdout"), asked.seed)
     done = several.fit(fitting, target, goal, held=held)
     return SeveralCalibration(target, rows.groups, done.predictor, done.certificate, done.levels, held or fitting).fitted_on(

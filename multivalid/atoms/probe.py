@@ -42,13 +42,13 @@ class Laws:
 
 
 def cells(rows: LazyRows, prop: Property, grid: Grid, chance: ChanceTerms) -> Array:
-    """Per (level, group): 1 (0 without weight), w, wV, w², w²V², w·prediction, w²V⁴, wS, then w·t_1, w·t_2, …, and those of chance."""
+    """Per (level, group): 1 (0 without weight), w, wV, w², w²V², w·prediction, wS, then w·t_1, w·t_2, …, and those of chance."""
     y, p, w = nw.col(LABEL), nw.col(PREDICTION), nw.col(WEIGHT)
     prop.check_engine()
     v, s = prop.residual(expressions(), p, y), prop.scoring(expressions(), p, y)
     wv = w * v
     moments = [w * t for t in prop.statistics(expressions(), y) or []]
-    terms = [(w > 0).cast(nw.Float64), w, wv, w * w, wv * wv, w * p, wv * wv * v * v]
+    terms = [(w > 0).cast(nw.Float64), w, wv, w * w, wv * wv, w * p]
     luck = chance.terms(expressions(), [p], y, w, v).values()
     return tabulate_sets(rows.frame, rows.groups, place(p, grid.boundaries), len(grid), [*terms, w * s, *moments, *luck])
 

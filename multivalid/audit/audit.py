@@ -137,6 +137,14 @@ class Audit:
         """
         return tuple(float(np.max(said.limit)) for said in self._findings)
 
+    @property
+    def finite_bound(self) -> tuple[float, ...]:
+        """Like `holdout_bound`, but resting on no approximation, and so several times larger (finite).
+
+        For probabilities and quantiles, rows that are independent and count alike; nan for anything else, as then V has no known range.
+        """
+        return tuple(float(np.max(one.evidence.finite())) for one in self.coordinates)
+
     def worst(self, k: int = 10) -> list[Cell]:
         """The k cells that contribute most to the error, largest first."""
         order = np.argsort(-self.cells["error"], kind="stable")[:k]
@@ -252,6 +260,7 @@ def audit(
     positive: Any = None,
     missing_rows: str = "refuse",
     missing: str | None = None,
+    losses: bool = True,
 ) -> PairAudit: ...
 @overload
 def audit(
@@ -267,6 +276,7 @@ def audit(
     positive: Any = None,
     missing_rows: str = "refuse",
     missing: str | None = None,
+    losses: bool = True,
 ) -> Audit: ...
 def audit(
     y_true: Any,
@@ -281,6 +291,7 @@ def audit(
     positive: Any = None,
     missing_rows: str = "refuse",
     missing: str | None = None,
+    losses: bool = True,
 ) -> Audit:
     """For each group: how far are the predictions off, given their own value, and is that beyond chance?
 
@@ -310,6 +321,9 @@ def audit(
         What happens when a label is missing: an error that counts them, or these rows are left out, with a note that counts them.
     missing : {"group", "ignore"}, optional
         Whether rows without a value in a column that is listed become a group, such as ``race is missing``; see `Groups`. Yes by default.
+    losses : bool
+        For value at risk with expected shortfall ("quantile_cvar:0.975"). True: outcomes are losses, large is bad. False: they are returns,
+        low is bad, and predictions are low returns, the shortfall below the value at risk; tau is the confidence level either way.
 
     Returns
     -------
@@ -335,6 +349,7 @@ def audit(
     '1 of 2 groups is off beyond chance at 5 %: group 1.'
     """
     target = require(property)
+    target = target if losses else target.of_returns()
     given = Given(y_true, y_pred, groups, data, sample_weight, {"cluster": cluster}).accept(positive, missing_rows, missing)
     source = open_source(
         given.y_true, given.y_pred, groups=given.groups, data=given.data, target=target, sample_weight=given.sample_weight,
@@ -342,6 +357,8 @@ def audit(
     )  # fmt: skip
     from multivalid.report.origin import origin
 
+    if isinstance(source, MemorySource):
+        target.check_sides(source.columns, source.labels)
     found = audit_source(source, target, grid)
     found.origin = origin(y_true, y_pred, data, sample_weight, cluster)
     return found

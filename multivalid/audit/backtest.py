@@ -20,6 +20,7 @@ from multivalid.cells.short_names import WIDEST
 from multivalid.errors import InputError
 from multivalid.properties import QuantileCVaR
 from multivalid.properties.base import Array
+from multivalid.properties.pairs.sides import check_sides
 from multivalid.sources.rows import cluster_numbers
 
 CORRECTIONS = ("hommel", "holm")
@@ -172,7 +173,8 @@ def backtest(
     )
     for column, name in ((value, "var"), (shortfall, "es")):
         validate.same_length(column, outcome.size, name, "y_true")
-    check_sides(outcome, value, shortfall, tau, losses)
+    check_sides(outcome, value, shortfall, tau, losses=losses)
+    _check_share(outcome, value, tau, losses)
     rows = select.rows(outcome, value, groups=groups, data=data, sample_weight=sample_weight)
     dependence = Dependence(cluster_numbers(cluster, frame, outcome.size), lags)
     table = _table(rows, shortfall, tau, dependence, correction)
@@ -181,16 +183,8 @@ def backtest(
     return Backtest(tau, losses, table, rows.frame)
 
 
-def check_sides(outcome: Array, value: Array, shortfall: Array, tau: float, losses: bool) -> None:
-    """Refuse forecasts that lie on the other side than `losses` and `tau` say; all three are losses here."""
-    crossed = np.flatnonzero(shortfall < value)
-    if crossed.size:
-        other = "losses=False if these are returns" if losses else "losses=True if these are losses"
-        rule = "es ≥ var for losses" if losses else "es ≤ var for returns"
-        raise InputError(
-            f"expected shortfall lies beyond value at risk: {rule}, but {crossed.size} rows break this, the first at row {crossed[0]}; "
-            f"set {other}, or repair the forecasts."
-        )
+def _check_share(outcome: Array, value: Array, tau: float, losses: bool) -> None:
+    """Refuse forecasts that most outcomes lie beyond, as they would were sides mixed up; both are losses here."""
     beyond = float(np.mean(outcome > value)) if outcome.size else 0.0
     if outcome.size >= ENOUGH_ROWS and tau >= 0.8 and beyond > 0.5:
         other = "losses=False if outcomes are returns" if losses else "losses=True if outcomes are losses"

@@ -70,7 +70,8 @@ def _findings(one: Evidence, p_value: Array, p_adjusted: Array, level: float) ->
         gap_low=low,
         gap_high=high,
         rms=one.rms(e.debiased),
-        rms_low=one.rms(e.lower(level)),
+        # Above 0 only where the tests say so: a limit from a handful of rows is less sure than they are.
+        rms_low=np.where(p_adjusted <= LEVEL, one.rms(e.lower(level)), np.where(one.weight > 0, 0.0, np.nan)),
         rms_high=one.rms(e.upper(level)),
         detectable=one.detectable(level / 2),
         debiased=e.debiased * one.scale**2,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from multivalid.cells import tilt
 from multivalid.cells.clusters import ClusterSums, ClusterTest
+from multivalid.cells.finite import finite_limits
 from multivalid.cells.limits import ErrorLimits, Sums, coin_limits, noise_limits
 from multivalid.cells.pearson import lower_tail, upper_tail
 from multivalid.cells.residual import NoiseTest, ratio
@@ -113,6 +114,10 @@ class Evidence(ABC):
             np.where(self.weight > 0, reach * ratio(np.sqrt(self.row_variance * self.stretch), self.weight), np.nan) * self.scale
         )
 
+    def finite(self) -> Array:
+        """Limits of each group's E that rest on no approximation; nan where V has no known range, or rows count unequally."""
+        return np.full(self.weight.size, np.nan)
+
     def rms(self, e: Array) -> Array:
         """√(E/μ): how far predictions are off typically, along their own value, in the label's units."""
         return np.asarray(np.where(self.weight > 0, np.sqrt(ratio(np.maximum(e, 0.0), self.errors.mass)), np.nan) * self.scale)
@@ -157,6 +162,15 @@ class CoinEvidence(Evidence):
     def cell_variance(self) -> Array:
         """The larger of the variance that predictions give and the one seen."""
         return np.asarray(self.errors.row_variance(np.zeros_like(self.weight)))
+
+    def finite(self) -> Array:
+        """Where the two values of V differ by 1 (shares) and rows are independent and count alike."""
+        sums = self.sums
+        alike = np.allclose(sums["u"], sums["rows"]) and np.allclose(sums["weight"], sums["rows"])
+        if not alike or self.clusters is not None:
+            return super().finite()
+        hits = np.clip(ratio(sums["v"] + sums["u"] - sums["ur"], sums["u"]), 0.0, 1.0)
+        return finite_limits(sums, hits * (1 - hits), 1.0, 1.0)
 
     @cached_property
     def errors(self) -> ErrorLimits:

@@ -133,3 +133,11 @@ class NoiseTest:
     def centred_variance(self) -> Array:
         """The larger of the two: what an interval needs."""
         return np.asarray(np.maximum(self.centred_levels.sum(axis=0), self.own_centred))
+
+    @cached_property
+    def centred_skewness(self) -> Array:
+        """Of each group's ΣwV about its own mean; exact for equal weights."""
+        t = self.total
+        mean, size = ratio(t["v"], t["weight"]), ratio(t["weight2"], t["weight"])  # rows of this size carry the sums
+        third = t["x3"] - 3 * mean * size * t["x2"] + 3 * mean**2 * size * t["w2v"] - mean**3 * size * t["weight2"]
+        return np.asarray(ratio(third, np.maximum(self.centred_variance, 0.0) ** 1.5))

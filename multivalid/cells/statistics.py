@@ -17,8 +17,7 @@ from multivalid.properties.base import Array
 class CellStatistics:
     """Arrays of shape (places, groups); means are 0 and predictions NaN in cells without weight.
 
-    `variance` is the unbiased variance of the mean V, `steady` the same with small cells drawn towards the population, `effective` the
-    number of equally weighted rows that would tell as much; `kurtosis` is that of V over all rows.
+    `variance` is the unbiased variance of the mean V.
     """
 
     rows: Array
@@ -27,9 +26,6 @@ class CellStatistics:
     mean: Array
     prediction: Array
     variance: Array
-    steady: Array
-    effective: Array
-    kurtosis: float
 
     @classmethod
     def of(cls, sums: CellSums) -> CellStatistics:
@@ -38,13 +34,9 @@ class CellStatistics:
         filled = weight > 0
         with np.errstate(divide="ignore", invalid="ignore"):
             mean, prediction = np.where(filled, sums.residual / weight, 0.0), np.where(filled, sums.prediction / weight, np.nan)
-        effective = inference.effective_rows(weight, squares)
         variance = inference.mean_variance(sums.rows, weight, mean, squares, sums.residual_squares)
-        mean_square = float(sums.residual_squares[:, 0].sum() / squares[:, 0].sum())
-        kurt = inference.kurtosis(sums)
-        steady = inference.steady_variance(effective, variance, mean_square, kurt)
         total = float(weight[:, 0].sum())
-        return cls(sums.rows, weight, weight / total, mean, prediction, variance, steady, effective, kurt)
+        return cls(sums.rows, weight, weight / total, mean, prediction, variance)
 
     @property
     def errors(self) -> Array:
@@ -68,6 +60,5 @@ class CellStatistics:
             "weight": self.weight[at],
             "prediction": self.prediction[at],
             "identification": self.mean[at],
-            "standard_error": np.sqrt(self.steady[at]),
             "error": (self.mass * self.mean**2)[at],
         }

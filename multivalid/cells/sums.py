@@ -25,7 +25,6 @@ class CellSums:
     rows : number of rows
     weight, squares : Σw, Σw²
     residual, residual_squares : ΣwV, Σ(wV)²
-    residual_fourths : Σw²V⁴ of everyone, shape (places, 1)
     prediction : Σw·prediction
     score : ΣwS where it costs no pass of its own, else None
     moments : Σw·t_k(y), shape (places, groups, K), t_0 = 1; None where Γ does not follow from them
@@ -35,7 +34,7 @@ class CellSums:
     Examples
     --------
     >>> one = np.ones((1, 1))
-    >>> both = CellSums(one, one, one, -one, one, one, one) + CellSums(one, one, one, one, one, one, one)
+    >>> both = CellSums(one, one, one, -one, one, one) + CellSums(one, one, one, one, one, one)
     >>> both.rows, both.residual
     (array([[2.]]), array([[0.]]))
     """
@@ -46,7 +45,6 @@ class CellSums:
     residual: Array
     residual_squares: Array
     prediction: Array
-    residual_fourths: Array
     score: Array | None = None
     moments: Array | None = None
     chance: Mapping[str, Array] | None = None

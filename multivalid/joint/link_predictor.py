@@ -139,6 +139,7 @@ class PairLinkPredictor:
             "grids": [grid.to_json() for grid in self.grids],
             "square": self.form.square,
             "ordered": self.form.ordered,
+            **({"turned": True} if self.form.turned else {}),  # files of before know losses only
             "passes": [one.to_json() for one in self.passes],
         }
 
@@ -146,8 +147,9 @@ class PairLinkPredictor:
     def from_json(cls, data: dict[str, Any], groups: int) -> PairLinkPredictor:
         """The predictor that `to_json` described."""
         known = {"kind", "grids", "square", "ordered", "passes"}
-        read.record(data, "a pair link predictor", known)
-        form = Form(read.flag(data["square"], "square"), read.flag(data["ordered"], "ordered"))
+        read.record(data, "a pair link predictor", known | ({"turned"} & set(data)))
+        flags = (read.flag(data.get(name, False), name) for name in ("square", "ordered", "turned"))
+        form = Form(*flags)
         passes = [PairPass.from_json(one, groups) for one in read.items(data["passes"], "passes")]
         return cls(grids_from_json(data["grids"]), form, passes)
 

@@ -61,12 +61,22 @@ def two(value: Any, name: str) -> tuple[Any, Any]:
     return value, value
 
 
-def make_plan(rows: Rows, pair: Pair, *, mode: str, grid: Any, m: Any, alpha: Any, lipschitz: Any) -> JointPlan:
-    """Settle grids, thresholds and rules for `mode` "theorem" or "paper"."""
+def make_plan(
+    rows: Rows,
+    pair: Pair,
+    *,
+    mode: str,
+    grid: Any,
+    m: Any,
+    alpha: Any,
+    lipschitz: Any,
+    ready: tuple[Grid, Grid] | None = None,
+) -> JointPlan:
+    """Settle grids, thresholds and rules for `mode` "theorem" or "paper"; `ready` are grids that need no check."""
     facts = pair_facts(pair, rows.labels, rows.weights)
     if mode == "paper":
         facts = _printed_facts(facts, rows.labels[rows.weights > 0])
-    grids = _grids(rows, pair, facts, mode, grid, m)
+    grids = _grids(rows, pair, facts, mode, grid, m) if ready is None else ready
     wanted = [None if a is None else validate.positive(a, "alpha") for a in two(alpha, "alpha")]
     given = [None if c is None else validate.positive(c, "lipschitz") for c in two(lipschitz, "lipschitz")]
     known = [

@@ -29,8 +29,10 @@ from multivalid.joint.rank_scale import RankScale
 from multivalid.joint.reduction import Reduction, reduction_of
 from multivalid.joint.score import comparable_scores
 from multivalid.joint.theorem import with_holdout
+from multivalid.joint.trivial import trivial_errors
 from multivalid.practical import fit as batch
 from multivalid.practical.certify import on_rows_fitted
+from multivalid.practical.data import shuffle, unit_numbers
 from multivalid.practical.start import chance_limit
 from multivalid.properties import Pair, Quantile
 from multivalid.properties.base import Array
@@ -191,8 +193,11 @@ def _worth_it(rows: Rows, pair: Pair, reduction: Reduction, goal: PairGoal, rand
     used = np.flatnonzero(rows.weights > 0)
     if used.size < GUARD_ROWS:
         return False, "Too few rows to hold any out: nothing done."
-    order = np.random.default_rng(random_state).permutation(used)
-    cut = used.size // HELD_SHARE
+    order = shuffle(used, rows.cluster, np.random.default_rng(random_state))
+    unit = unit_numbers(used.size, None if rows.cluster is None else rows.cluster[order])
+    if unit[-1] + 1 < HELD_SHARE:
+        return False, f"With fewer than {HELD_SHARE} clusters none can be held out: nothing done."
+    cut = int(np.searchsorted(unit, (unit[-1] + 1) // HELD_SHARE))  # whole clusters
     fitting, judging = rows.take(np.sort(order[cut:])), rows.take(np.sort(order[:cut]))
     passes, _ = _passes(fitting, reduction, replace(goal, control=replace(goal.control, progress=None)), random_state)
     after = PairLinkPredictor((Grid([0.0]), Grid([0.0])), reduction.form, passes).predict(judging.predictions, judging.membership)
@@ -233,12 +238,14 @@ def _certify(
     updates = [sum(1 for side, _ in predictor.patches if side == k) for k in (0, 1)]
     spent = not goal.control.room(max(updates))
     fine = error[0] <= alpha[0] and stage <= alpha[1] and not found.off
+    trivial = None if goal.alpha == (None, None) else trivial_errors(rows, pair)
+    empty = trivial is not None and any(a is not None and a > t for a, t in zip(goal.alpha, trivial, strict=True))
     scores = comparable_scores(pair, rows.predictions, final, rows.labels)
     nan = float("nan")
     potential = [np.average(pair.first.score(p[:, 0], rows.labels), weights=rows.weights) for p in (rows.predictions, final)]
     means = None if scores is None else [float(np.average(s, weights=rows.weights)) for s in scores]
     return JointCertificate(
-        status="converged" if fine else ("budget" if spent else "blocked"),
+        status=("vacuous" if empty else "converged") if fine else ("budget" if spent else "blocked"),
         mode="practical",
         alpha=(alpha[0], alpha[1]),
         stage_alpha=alpha[1],
@@ -259,6 +266,7 @@ def _certify(
         joint_score=None if means is None else (means[0], means[1]),
         note="\n".join(line for line in (*notes, on_rows_fitted(found)) if line),
         asked=goal.alpha != (None, None),
+        trivial=trivial,
     )
 
 

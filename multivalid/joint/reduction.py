@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from multivalid.errors import InputError
-from multivalid.properties import MeanStd, MeanVariance, Pair, Property, Quantile, QuantileCVaR, QuantileIQR
+from multivalid.properties import LowerQuantileCVaR, MeanStd, MeanVariance, Pair, Property, Quantile, QuantileCVaR, QuantileIQR
 from multivalid.properties.base import Array, broadcast
 from multivalid.properties.mean import Mean
 from multivalid.properties.ops import NUMPY, Ops
@@ -48,19 +48,25 @@ class Form:
         Second predictions are squared before and rooted after (a standard deviation is calibrated as a variance).
     ordered : bool
         The second coordinate is never below the first (expected shortfall and value at risk).
+    turned : bool
+        Second predictions change their sign before and after (of returns: they are calibrated as losses, and never above the first).
     """
 
     square: bool = False
     ordered: bool = False
+    turned: bool = False
 
     def forward(self, second: Any) -> Any:
         """Second predictions in the units of the pseudo-label."""
+        second = -second if self.turned else second
         return second * second if self.square else second
 
     def backward(self, values: Any, first: Any, ops: Ops = NUMPY) -> Any:
         """Second predictions from values in the units of the pseudo-label."""
         if self.square:
             return ops.power(ops.maximum(values, 0.0), 0.5)
+        if self.turned:
+            return ops.minimum(-values, first) if self.ordered else -values
         return ops.maximum(values, first) if self.ordered else values
 
 
@@ -73,7 +79,9 @@ class Reduction:
 
     def labels(self, first: Array, labels: Array) -> Array:
         """The pseudo-label of each row."""
-        return labels - first if isinstance(self.pair, QuantileIQR) else self.pair.target(first, labels)
+        if isinstance(self.pair, QuantileIQR):
+            return labels - first
+        return -self.pair.target(first, labels) if self.form.turned else self.pair.target(first, labels)
 
     def property(self, pseudo: Array, second: Array) -> Property:
         """What the second coordinate is of the pseudo-label."""
@@ -89,5 +97,5 @@ def reduction_of(pair: Pair) -> Reduction:
     if isinstance(pair, MeanStd):
         return Reduction(MeanVariance(), Form(square=True))
     if pair.has_target or isinstance(pair, QuantileIQR):
-        return Reduction(pair, Form(ordered=isinstance(pair, QuantileCVaR)))
+        return Reduction(pair, Form(ordered=isinstance(pair, (QuantileCVaR, LowerQuantileCVaR)), turned=pair.of_gains))
     raise InputError(f"mode='practical' needs a target or a pair of the catalogue; for {pair!r} use mode='theorem'.")

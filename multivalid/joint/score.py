@@ -31,8 +31,8 @@ def joint_score(pair: Pair, first: ArrayLike, second: ArrayLike, label: ArrayLik
     first, second, label : array-like
         Predictions and outcome.
     scale : float, optional
-        Without it H = log, and second predictions must be positive. With it H(x) = −exp(−x/scale), for any second prediction; a
-        number of the size of typical second predictions.
+        Without it H = log, and second predictions must be positive (of returns: negative). With it H(x) = −exp(−x/scale), for any
+        second prediction; a number of the size of typical second predictions.
 
     Examples
     --------
@@ -44,13 +44,14 @@ def joint_score(pair: Pair, first: ArrayLike, second: ArrayLike, label: ArrayLik
         raise InputError(f"{pair!r} is no Bayes pair, so it has no joint score of this kind; score the coordinates one by one.")
     g, e, y = three(first, second, label)
     excess = pair.target(g, y) - e
+    if pair.of_gains:  # turned round: the score of losses −y
+        e, excess = -e, -excess
     if scale is not None:
         slope = np.exp(-e / scale)
         return np.asarray(slope * (excess / scale - 1))
     if (e <= 0).any():
-        raise InputError(
-            f"second predictions must be positive for the logarithmic joint score, got {float(e.min()):g}; pass scale=."
-        )
+        side, worst = ("negative", -e.min()) if pair.of_gains else ("positive", e.min())
+        raise InputError(f"second predictions must be {side} for the logarithmic joint score, got {float(worst):g}; pass scale=.")
     return np.asarray(np.log(e) + excess / e)
 
 
@@ -65,7 +66,8 @@ def comparable_scores(pair: Pair, before: Array, after: Array, labels: Array) ->
     if not is_bayes(pair):
         return None
     scale = None
-    if min(before[:, 1].min(), after[:, 1].min()) <= 0:
+    sign = -1.0 if pair.of_gains else 1.0
+    if min((sign * before[:, 1]).min(), (sign * after[:, 1]).min()) <= 0:
         scale = float(max(before[:, 1].std(), np.abs(before[:, 1]).max() / 10, 1e-300))
     made = [joint_score(pair, p[:, 0], p[:, 1], labels, scale=scale) for p in (before, after)]
     return made[0], made[1]

@@ -11,7 +11,7 @@ from multivalid.atoms.response import response
 from multivalid.atoms.select import Rows
 from multivalid.atoms.table import AtomTable, build
 from multivalid.audit.audit import audit_source
-from multivalid.audit.pair_cells import pair_cells, solved_cells
+from multivalid.audit.pair_cells import solved_cells
 from multivalid.batch.control import UNLIMITED, Control
 from multivalid.joint import bounds
 from multivalid.joint.algorithm import JointRun, JointTrace
@@ -22,6 +22,7 @@ from multivalid.joint.predictor import PairLevelPredictor
 from multivalid.joint.score import comparable_scores
 from multivalid.joint.sides import ConditionalSide, FirstSide, LabelRows, Side, TargetSide
 from multivalid.joint.state import JointState
+from multivalid.joint.trivial import trivial_errors
 from multivalid.properties import Pair
 from multivalid.properties.base import Array
 
@@ -213,18 +214,6 @@ def _failures(plan: JointPlan, trace: JointTrace, error: tuple[float, float]) ->
 def _broken(plan: JointPlan, error: tuple[float, float]) -> bool:
     """Whether the second error is above what was promised; checked in every mode, though only the printed algorithm should do that."""
     return plan.second.value is not None and error[1] > plan.second.value * (1 + 1e-9)
-
-
-def trivial_errors(rows: Rows, pair: Pair) -> tuple[float, float] | None:
-    """The errors of one pair of predictions for everybody, Γ⁰ and Γ¹ of all labels; None where there is no group but everyone."""
-    if rows.membership.groups < 2:
-        return None
-    kept = rows.weights > 0
-    first, second = pair.solve(rows.labels[kept], rows.weights[kept])
-    place = np.zeros(len(rows), dtype=np.intp)
-    predictions = np.tile([first, second], (len(rows), 1))
-    cells = pair_cells(pair, rows.labels, predictions, rows.weights, place, (1, 1), rows.membership)
-    return float(cells.first_errors().max()), float(cells.second_errors().max())
 
 
 def with_holdout(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from multivalid.evaluators import Arrays, DenseMembers, pieces
-from multivalid.practical.data import LinkRows, Matching
+from multivalid.practical.data import LinkRows, Matching, unit_numbers
 from multivalid.practical.model import Model
 from multivalid.practical.predictor import eta_of
 from multivalid.practical.shifts import ShiftRound
@@ -39,12 +39,17 @@ class Candidate:
 
 
 def gains(base: Array, test: LinkRows, candidates: list[Candidate], loss: Matching) -> dict[str, Array]:
-    """Weighted score gained over the input on each held-out row, by stage."""
+    """Weighted score gained over the input on each held-out row, by stage; on each cluster, per row, where rows share their luck."""
     before = test.weights * loss.prop.score(base, test.labels)
-    return {c.name: before - test.weights * loss.prop.score(loss.link.final(c.eta(test)), test.labels) for c in candidates}
+    rows = {c.name: before - test.weights * loss.prop.score(loss.link.final(c.eta(test)), test.labels) for c in candidates}
+    if test.cluster is None:
+        return rows
+    unit = unit_numbers(len(test), test.cluster)
+    share = (unit[-1] + 1) / unit.size  # so that the mean stays that of rows
+    return {name: share * np.bincount(unit, weights=gain) for name, gain in rows.items()}
 
 
-def choose(parts: list[dict[str, Array]], needed_rows: float = NEEDED_ROWS) -> tuple[str | None, list[str]]:
+def choose(parts: list[dict[str, Array]], needed_rows: float = NEEDED_ROWS, unit: str = "rows") -> tuple[str | None, list[str]]:
     """The last stage that beats the one accepted before it, over all held-out parts; and what each stage gained, in words."""
     best: str | None = None
     accepted = np.zeros(sum(next(iter(part.values())).size for part in parts))
@@ -57,7 +62,7 @@ def choose(parts: list[dict[str, Array]], needed_rows: float = NEEDED_ROWS) -> t
         told = sharing_rows(gain - accepted)
         enough = best is not None or told >= needed_rows
         better = enough and t > (NEEDED_FOR_ANY if best is None else NEEDED_FOR_MORE)
-        why = "" if enough else f"; only {told:.0f} held-out rows tell the difference, {needed_rows:.0f} are needed"
+        why = "" if enough else f"; only {told:.0f} held-out {unit} tell the difference, {needed_rows:.0f} are needed"
         report.append(f"{name}: held-out score gain {gain.mean():.3g} (t = {t:.1f}), {'kept' if better else 'dropped'}{why}")
         if better:
             best, accepted = name, gain

@@ -10,7 +10,9 @@ from multivalid.audit.audit import Audit, audit_source
 from multivalid.batch.algorithm import Blocked
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.plan import label_facts
+from multivalid.cells.residual import ratio
 from multivalid.cells.sentences import unknown_lines
+from multivalid.cells.tabulate import tabulate_groups
 from multivalid.grid import Grid
 from multivalid.practical.start import chance_limit
 from multivalid.properties import Property
@@ -37,7 +39,9 @@ def certify(
     off = found.off if error > negligible else []
     goal = alpha if alpha is not None else _yardstick(found, negligible, bool(off))
     reached = error <= goal and not off
-    status = "budget" if stopped else ("converged" if reached else "blocked")
+    trivial = None if alpha is None else _of_a_constant(rows, prop)
+    empty = trivial is not None and goal > trivial
+    status = "budget" if stopped else (("vacuous" if empty else "converged") if reached else "blocked")
     best = prop.score(prop.solve_points(rows.labels), rows.labels)
     said = on_rows_fitted(found) if error > negligible else ""
     noise = [ONLY_NOISE] if status == "blocked" and not off else []
@@ -58,7 +62,18 @@ def certify(
         blocked=_beyond(found) if status == "blocked" else [],
         note="\n".join(line for line in (note, said, *noise) if line),
         asked=alpha is not None,
+        trivial=trivial,
     )
+
+
+def _of_a_constant(rows: Rows, prop: Property) -> float | None:
+    """The error of Γ of all labels as everybody's prediction: an alpha above it promises nothing; None without groups."""
+    if rows.membership.groups < 2:
+        return None
+    v = prop.identify(prop.solve(rows.labels, rows.weights), rows.labels)
+    place = np.zeros(len(rows.labels), dtype=np.intp)
+    weight, total = tabulate_groups(rows.membership, place, [rows.weights, rows.weights * v], 1)
+    return float(np.max(ratio(total**2, weight)) / weight[0, 0])
 
 
 def on_rows_fitted(found: Audit) -> str:

@@ -36,19 +36,25 @@ class Outcomes:
 
 @dataclass(frozen=True)
 class LinkRows(Outcomes):
-    """Labels and weights with base predictions on the link scale, and who belongs to which group."""
+    """Labels and weights with base predictions on the link scale, and who belongs to which group.
+
+    `cluster` numbers clusters whose rows share their luck; they stand together (see `shuffle`).
+    """
 
     base: Array
     membership: Membership
+    cluster: NDArray[np.intp] | None = None
 
     def take(self, rows: NDArray[np.intp]) -> LinkRows:
         """A selection of rows."""
-        return LinkRows(self.labels[rows], self.weights[rows], self.base[rows], self.membership.take(rows))
+        cluster = None if self.cluster is None else self.cluster[rows]
+        return LinkRows(self.labels[rows], self.weights[rows], self.base[rows], self.membership.take(rows), cluster)
 
     def part(self, start: int, stop: int) -> LinkRows:
         """Consecutive rows (they are shuffled, so this is a sample); from a multiple of 64, so that nothing is copied."""
         cut = slice(start, stop)
-        return LinkRows(self.labels[cut], self.weights[cut], self.base[cut], self.membership.part(start, stop))
+        cluster = None if self.cluster is None else self.cluster[cut]
+        return LinkRows(self.labels[cut], self.weights[cut], self.base[cut], self.membership.part(start, stop), cluster)
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -59,6 +65,30 @@ class LinkRows(Outcomes):
         """Consecutive rows, some at a time, of all or of those in `rows`."""
         start, stop = (0, len(self)) if rows is None else (rows.start, rows.stop)
         return (slice(first, min(first + CHUNK, stop)) for first in range(start, stop, CHUNK))
+
+
+def shuffle(rows: NDArray[np.intp], cluster: NDArray[np.intp] | None, random: np.random.Generator) -> NDArray[np.intp]:
+    """These rows in random order; clusters in random order, each kept together, where rows share their luck.
+
+    Examples
+    --------
+    >>> shuffle(np.arange(6), np.array([0, 1, 2, 0, 1, 2]), np.random.default_rng(0)).reshape(3, 2) % 3
+    array([[2, 2],
+           [0, 0],
+           [1, 1]])
+    """
+    if cluster is None:
+        return random.permutation(rows)
+    mixed = random.permutation(rows)
+    _, place = np.unique(cluster[mixed], return_inverse=True)
+    return mixed[np.argsort(random.permutation(int(place.max(initial=0)) + 1)[place], kind="stable")]
+
+
+def unit_numbers(rows: int, cluster: NDArray[np.intp] | None) -> NDArray[np.intp]:
+    """Every row's unit of chance, numbered from 0 in the order of the rows: itself, or its cluster (whose rows stand together)."""
+    if cluster is None:
+        return np.arange(rows)
+    return np.asarray(np.cumsum(np.append(False, np.diff(cluster) != 0)), dtype=np.intp)
 
 
 def folds(rows: int, count: int) -> list[slice]:

@@ -21,7 +21,7 @@ from multivalid.groups.recode import with_codes
 from multivalid.practical import accept, newton, start
 from multivalid.practical.accept import Candidate
 from multivalid.practical.certify import certify
-from multivalid.practical.data import LinkRows, Matching
+from multivalid.practical.data import LinkRows, Matching, shuffle, unit_numbers
 from multivalid.practical.link import Link, choose_link
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.practical.shifts import ShiftRound, shift_round
@@ -98,11 +98,12 @@ def fit(
 def work_out(rows: Rows, prop: Property, goal: Goal, *, random_state: int = 0) -> Worked:
     """The fit itself; `rows` may be in more groups than have names."""
     used = np.flatnonzero(rows.weights > 0)
-    shuffled = np.random.default_rng(random_state).permutation(used)
+    shuffled = shuffle(used, rows.cluster, np.random.default_rng(random_state))
     link = choose_link(prop, rows.labels[shuffled], rows.predictions[shuffled])
     weights = rows.weights[shuffled] / rows.weights[used].mean()
     members = with_codes(rows.membership).take(shuffled)
-    inner = LinkRows(rows.labels[shuffled], weights, link.forward(rows.predictions[shuffled]), members)
+    cluster = None if rows.cluster is None else rows.cluster[shuffled]
+    inner = LinkRows(rows.labels[shuffled], weights, link.forward(rows.predictions[shuffled]), members, cluster)
     loss = Matching(prop, link)
     trace = _Trace(rows, prop, goal.control)
     chosen, report, stopped = _choose(inner, rows.predictions[shuffled], loss, goal, trace)
@@ -116,13 +117,15 @@ def work_out(rows: Rows, prop: Property, goal: Goal, *, random_state: int = 0) -
 
 def _choose(rows: LinkRows, base: Array, loss: Matching, goal: Goal, trace: _Trace) -> tuple[Candidate | None, list[str], bool]:
     """The accepted stage fitted on all rows (None when the input was as good), what each gained, and whether Ctrl-C came."""
+    if rows.cluster is not None and unit_numbers(len(rows), rows.cluster)[-1] + 1 < FOLDS:
+        return None, [f"Nothing done: with fewer than {FOLDS} clusters none can be held out."], False
     if len(rows) < FEWEST:
         return None, [f"Nothing done: {len(rows)} rows are too few to hold any out; at least {FEWEST} are needed."], False
     kept: Candidate | None = None
     report: list[str] = []
     try:
         parts, candidates = _held_out(rows, base, loss, goal, trace)
-        best, report = accept.choose(parts, goal.needed_rows)
+        best, report = accept.choose(parts, goal.needed_rows, "rows" if rows.cluster is None else "clusters")
         if best is None:
             return None, report, False
         if len(parts) > 1:
@@ -157,8 +160,14 @@ def _again(kept: Candidate, rows: LinkRows, loss: Matching, goal: Goal) -> Candi
 
 
 def _splits(rows: LinkRows) -> Iterator[tuple[NDArray[np.intp], LinkRows, LinkRows]]:
-    """Which rows are held out, those rows, and the others: once where rows are many, else every fold in turn."""
+    """Which rows are held out, those rows, and the others: once where rows are many, else every fold in turn; whole clusters."""
     everyone = np.arange(len(rows))
+    if rows.cluster is not None:
+        unit = unit_numbers(len(rows), rows.cluster)
+        held = unit * FOLDS // (unit[-1] + 1)
+        for k in range(1 if len(rows) >= ONE_SPLIT else min(FOLDS, int(unit[-1]) + 1)):
+            yield everyone[held == k], rows.take(everyone[held == k]), rows.take(everyone[held != k])
+        return
     if len(rows) >= ONE_SPLIT:
         cut = len(rows) // FOLDS // 64 * 64
         yield everyone[:cut], rows.part(0, cut), rows.part(cut, len(rows))

@@ -16,6 +16,7 @@ from multivalid.evaluators import Evaluator, Members
 from multivalid.practical.blocks import GroupRows
 from multivalid.properties.base import Array
 
+ROUNDING = 1e-12  # relative: predictions that differ by less are equal
 FARTHEST = 1e3  # standard deviations from the mean of the base beyond which its curve goes no further
 Single = NDArray[np.float32]  # features are zeros, ones and hinges: single precision is exact enough and twice as fast
 
@@ -62,7 +63,9 @@ class Model:
     @classmethod
     def new(cls, base: Array, groups: int, knots: int = 4) -> Model:
         """A model that changes nothing, with hinges at quantiles of the base."""
-        scale = float(base.std()) or 1.0
+        scale = float(base.std())
+        if scale <= ROUNDING * (1 + float(np.abs(base).max())):
+            scale = 1.0  # equal up to rounding: a curve along them would be as steep as rounding is small
         at = np.unique(np.quantile(base, (np.arange(knots) + 1) / (knots + 1)))
         return cls(float(base.mean()), scale, (at - base.mean()) / scale, np.zeros(2 + at.size), np.zeros(groups))
 

@@ -29,6 +29,7 @@ from multivalid.properties.order_spread import GiniDeviation, InterquartileRange
 from multivalid.properties.pairs import (
     BayesPair,
     ExpectileVariantile,
+    LowerQuantileCVaR,
     MeanMAD,
     MeanMoment,
     MeanStd,
@@ -74,6 +75,7 @@ __all__ = [
     "Interval",
     "Kurtosis",
     "Law",
+    "LowerQuantileCVaR",
     "LpQuantile",
     "Mean",
     "MeanAbsoluteDeviation",

@@ -35,6 +35,7 @@ from multivalid.properties.order_spread import GiniDeviation, InterquartileRange
 from multivalid.properties.pairs import (
     BayesPair,
     ExpectileVariantile,
+    LowerQuantileCVaR,
     MeanMAD,
     MeanMoment,
     MeanStd,
@@ -73,6 +74,7 @@ PAIRS: dict[str, tuple[Callable[..., Pair], tuple[Callable[[str], Any], ...]]] =
     "mean_moment": (MeanMoment, (int,)),
     "mean_mad": (MeanMAD, ()),
     "quantile_cvar": (QuantileCVaR, (float,)),
+    "lower_quantile_cvar": (LowerQuantileCVaR, (float,)),
     "quantile_spectral": (QuantileSpectral, (float, float)),
     "expectile_variantile": (ExpectileVariantile, (float,)),
     "quantile_iqr": (QuantileIQR, (float, float)),
@@ -118,7 +120,8 @@ SEVERAL: dict[str, tuple[Callable[..., Target], tuple[Callable[[str], Any], ...]
 EXAMPLES = {
     "quantile": "quantile:0.9", "expectile": "expectile:0.9", "huber": "huber:1.5", "lp_quantile": "lp_quantile:1.5:0.9",
     "entropic": "entropic:0.5", "moment": "moment:2", "event": "event:0:10", "ratio": "ratio:2:1", "mean_moment": "mean_moment:3",
-    "quantile_cvar": "quantile_cvar:0.975", "quantile_spectral": "quantile_spectral:0.975:0.5",
+    "quantile_cvar": "quantile_cvar:0.975", "lower_quantile_cvar": "lower_quantile_cvar:0.975",
+    "quantile_spectral": "quantile_spectral:0.975:0.5",
     "expectile_variantile": "expectile_variantile:0.9", "quantile_iqr": "quantile_iqr:0.25:0.75", "central_moment": "central_moment:3",
     "mean_variance_utility": "mean_variance_utility:0.5", "iqr": "iqr:0.25:0.75", "interquartile_range": "interquartile_range:0.25:0.75",
     "variantile": "variantile:0.9", "cvar": "cvar:0.975", "expected_shortfall": "expected_shortfall:0.975", "es": "es:0.975",

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from multivalid import validate
+from multivalid.errors import InputError
 from multivalid.properties.ops import NUMPY, Ops
 from multivalid.properties.reading import Reading
 
@@ -172,6 +173,17 @@ class Target(ABC):
     def check_predictions(self, predictions: Any, name: str = "y_pred") -> Array:
         """Predictions as (rows, coordinates), or an error; a vector will do where there is one coordinate."""
         return validate.columns(_as_columns(predictions, len(self.coordinates)), name, len(self.coordinates))
+
+    def of_returns(self) -> Target:
+        """The same target where outcomes are returns, so that the low ones hurt; refused where there is no such side."""
+        raise InputError(
+            f"losses=False is for value at risk with expected shortfall, such as 'quantile_cvar:0.975', got {self.spec or self!r}; "
+            f"leave losses=True."
+        )
+
+    def check_sides(self, predictions: Array, labels: Array) -> None:
+        """Refuse predictions (rows, coordinates) or labels that lie on the wrong side for this target; most have one side only."""
+        return
 
     def residuals(self, predictions: ArrayLike, labels: ArrayLike) -> Array:
         """V of every row and coordinate: (rows, coordinates)."""

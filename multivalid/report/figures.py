@@ -25,6 +25,12 @@ def worst_groups(audit: Audited, k: int) -> list[str]:
     return [str(name) for name in audit.table["name"][order]]
 
 
+def shown_groups(chapter: Chapter, k: int) -> list[str]:
+    """The worst groups of every audit in turn, k in all: those that were off most beside those that remain so."""
+    orders = [worst_groups(audit, k) for audit in chapter.audits.values()]
+    return list(dict.fromkeys(name for names in zip(*orders, strict=True) for name in names))[:k]
+
+
 def group_average(audit: Audited) -> NDArray[np.float64]:
     """The reading of each whole group: its observed mean, its coverage, or its mean V."""
     names = {str(name): i for i, name in enumerate(audit.table["name"])}
@@ -53,13 +59,13 @@ def curve(audit: Audited, group: str) -> dict[str, list[float]]:
 
 
 def reliability(chapter: Chapter, k: int = DIAGRAMS) -> dict[str, Any] | None:
-    """Curves of the worst groups."""
+    """Curves of the worst groups, before and after."""
     if chapter.first is None:
         return None
     reading = reading_of(chapter.prop)
     diagrams = [
         {"group": name, "curves": {when: curve(audit, name) for when, audit in chapter.audits.items()}}
-        for name in worst_groups(chapter.first, k)
+        for name in shown_groups(chapter, k)
     ]
     return {"axis": reading.axis, "target": reading.target, "percent": reading.percent, "diagrams": diagrams}
 
@@ -92,7 +98,7 @@ def heatmaps(chapter: Chapter) -> dict[str, Any]:
     """A heat map per audit, the same groups in each."""
     if chapter.first is None:
         return {}
-    names = worst_groups(chapter.first, MAP_GROUPS)
+    names = shown_groups(chapter, MAP_GROUPS)
     return {when: heatmap(audit, names) for when, audit in chapter.audits.items()}
 
 

@@ -41,6 +41,18 @@ def spread(values: Sequence[float], *, at_least: Sequence[float] = ()) -> tuple[
     return lo - margin, hi + margin
 
 
+def shares(ends: tuple[float, float]) -> tuple[float, float]:
+    """An interval of shares: what lies outside 0 to 1 is no place for a curve.
+
+    Examples
+    --------
+    >>> shares((-0.05, 0.4)), shares((1.5, 2.5))
+    ((0.0, 0.4), (1.5, 2.5))
+    """
+    lo, hi = max(ends[0], 0.0), min(ends[1], 1.0)
+    return (lo, hi) if lo < hi else ends
+
+
 def ticks(lo: float, hi: float, about: int = 5) -> list[float]:
     """Round values between lo and hi.
 
@@ -72,9 +84,10 @@ def diagram(curves: dict[str, dict[str, list[float]]], target: float | None, per
     heights = [y for curve in curves.values() for name in ("low", "high") for y in curve[name]]
     if percent:
         heights = [min(max(y, 0.0), 1.0) for y in heights]
-    lo, hi = spread(predictions)
+    lo, hi = shares(spread(predictions)) if percent and target is None else spread(predictions)
     x = Scale(lo, hi, LEFT, WIDTH - RIGHT)
-    y = Scale(*spread(heights, at_least=(lo, hi) if target is None else (target,)), HEIGHT - BOTTOM, TOP)
+    ends = spread(heights, at_least=(lo, hi) if target is None else (target,))
+    y = Scale(*(shares(ends) if percent else ends), HEIGHT - BOTTOM, TOP)
     return {
         "width": WIDTH,
         "height": HEIGHT,

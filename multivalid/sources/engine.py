@@ -112,15 +112,13 @@ class EngineSource:
         coordinate, grid = target.coordinates[0], grids[0]
         chance = self._chance(coordinate)
         sums = probe.cells(self, coordinate.predicted, grid, chance)
-        rows, weight, residual, squares, residual_squares, prediction, fourths, score = np.moveaxis(sums[..., :8], 2, 0)
+        rows, weight, residual, squares, residual_squares, prediction, score = np.moveaxis(sums[..., :7], 2, 0)
         if not np.isfinite(residual).all():
             self._refuse(coordinate)
         split = sums.shape[2] - len(chance.law.names)
-        moments = np.concatenate([weight[..., None], sums[..., 8:split]], axis=2)
+        moments = np.concatenate([weight[..., None], sums[..., 7:split]], axis=2)
         decided = coordinate.predicted.solve_moments(np.ones((1, moments.shape[2]))) is not None
-        made = CellSums(
-            rows, weight, squares, residual, residual_squares, prediction, fourths[:, :1], score, moments if decided else None
-        )  # fmt: skip
+        made = CellSums(rows, weight, squares, residual, residual_squares, prediction, score, moments if decided else None)
         found = dict(zip(chance.law.names, np.moveaxis(sums[..., split:], 2, 0), strict=True))
         return (made.with_chance(chance.law, found, chance.mean_weight, chance.scale),)
 

@@ -177,8 +177,7 @@ class MemorySource:
             tables |= {"weight": tables["rows"], "squares": tables["rows"]}
         if further:
             tables["moments"] = np.stack([tables["weight"], *found[len(columns) : split]], axis=2)
-        fourths = np.bincount(place, weights=squares * squares if self._plain else squares * v * v, minlength=places)
-        made = CellSums(**tables, residual_fourths=fourths[:, None].astype(np.float64, copy=False))
+        made = CellSums(**tables)
         sums = {name: summed[id(term)] for name, term in terms.items()}
         return made.with_chance(chance.law, sums, chance.mean_weight, chance.scale)
 
@@ -248,10 +247,12 @@ class MemorySource:
         return self.take(kept), self.take(out)
 
     def _drawn(self, share: Any, seed: int) -> NDArray[np.bool_]:
-        order = np.random.default_rng(seed).permutation(len(self))
-        mask = np.zeros(len(self), dtype=bool)
-        mask[order[round(len(self) * (1 - validate.fraction(share, "holdout"))) :]] = True
-        return mask
+        part = validate.fraction(share, "holdout")
+        units = np.arange(len(self)) if self.cluster is None else np.unique(self.cluster, return_inverse=True)[1]
+        count = int(units.max()) + 1
+        drawn = np.zeros(count, dtype=bool)
+        drawn[np.random.default_rng(seed).permutation(count)[round(count * (1 - part)) :]] = True
+        return np.asarray(drawn[units])  # whole clusters where rows share their luck
 
     def _masked(self, mask: NDArray[Any]) -> NDArray[np.bool_]:
         rows = len(self) if self.given is None else self.given

@@ -23,6 +23,8 @@ from multivalid.sources.memory import MemorySource
 if TYPE_CHECKING:
     from multivalid.properties import Target
 
+LARGEST_WEIGHT = 1e150
+
 
 def open_rows(
     y_true: Any,
@@ -48,6 +50,7 @@ def open_rows(
         predictions = target.check_predictions(predictions)
     validate.same_length(predictions, labels.size, "y_pred", "y_true")
     weights = validate.weights(resolve(sample_weight, frame, "sample_weight"), labels.size)
+    _check_size(float(weights.max()))
     if frame is not None and len(frame) != labels.size:
         raise InputError(f"y_true has {labels.size} rows but data has {len(frame)}; both must describe the same rows.")
     if target is not None:
@@ -70,6 +73,15 @@ def open_rows(
         fitted, membership = _groups(without(groups, kept, labels.size), rest, kept.size, None)
     units = None if units is None else units[kept]
     return MemorySource(labels[kept], predictions[kept], weights[kept], fitted, membership, frame, kept, labels.size, units)
+
+
+def _check_size(largest: float) -> None:
+    """Refuse weights whose squares are no floating-point numbers."""
+    if not 1 / LARGEST_WEIGHT <= largest <= LARGEST_WEIGHT:
+        raise InputError(
+            f"sample_weight must have its largest value between {1 / LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, got {largest:.3g}; divide "
+            f"all weights by that: only their ratios matter."
+        )
 
 
 def cluster_numbers(cluster: Any, frame: Any, rows: int) -> NDArray[np.intp] | None:

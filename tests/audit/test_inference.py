@@ -7,6 +7,7 @@ import pytest
 
 import multivalid as mv
 from multivalid.cells import inference
+from multivalid.cells.adjust import holm
 from tests.reference import audit_naive
 
 
@@ -102,5 +103,5 @@ def test_holm():
     for size in (1, 2, 7, 40):
         p = rng.random(size) ** 3
         p[: size // 3] = p[0]  # ties
-        np.testing.assert_allclose(inference.holm(p), audit_naive.holm(list(p)), rtol=1e-15)
-    np.testing.assert_allclose(inference.holm(np.array([0.01, 0.02, 0.9])), [0.03, 0.04, 0.9])
+        np.testing.assert_allclose(holm(p), audit_naive.holm(list(p)), rtol=1e-15)
+    np.testing.assert_allclose(holm(np.array([0.01, 0.02, 0.9])), [0.03, 0.04, 0.9])

@@ -57,3 +57,23 @@ def test_a_file_with_more_groups_than_small_codes_can_count_is_refused() -> None
     values = {"codes": [0], "kind": "values", "column": "c", "type": "number", "values": list(range(40_000))}
     with pytest.raises(ModelFileError, match="40,000 groups of one item"):
         family_from_json({"names": ["everyone", "c = 0"], "blocks": [values], "arrays": 0, "notes": []})
+
+
+@pytest.mark.parametrize("prop", ["mean", "quantile:0.9", "quantile_cvar:0.9"])
+@pytest.mark.filterwarnings("error")
+def test_the_size_of_weights_says_nothing_and_one_beyond_numbers_is_refused(prop: str) -> None:
+    rng = np.random.default_rng(0)
+    group = rng.random(300) < 0.4
+    y, w = np.where(group, 2.0, 1.0) * rng.gamma(2.0, 1.0, 300), 1.0 + group
+    said = np.tile(np.atleast_1d(mv.properties.parse_any(prop).solve(y)), (300, 1)).squeeze()
+    once = mv.audit(y, said, groups=[group], property=prop, sample_weight=w)
+    for size in (2.0**-490, 2.0**490):
+        again = mv.audit(y, said, groups=[group], property=prop, sample_weight=w * size)
+        for name in set(once.table) - {"name", "weight"}:
+            np.testing.assert_allclose(again.table[name], once.table[name], rtol=1e-9, err_msg=name)
+        for mode in ("practical", "theorem"):
+            fitted = mv.multicalibrate(y, said, groups=[group], property=prop, sample_weight=w * size, mode=mode, m=10)
+            assert np.isfinite(fitted.predict(said, groups=[group])).all()
+    for size in (1e200, 1e-200):
+        with pytest.raises(InputError, match="only their ratios matter"):
+            mv.audit(y, said, groups=[group], property=prop, sample_weight=w * size)

@@ -7,6 +7,7 @@ from multivalid.atoms import select
 
 PAIRS = [
     mv.MeanVariance(), mv.MeanStd(), mv.MeanMoment(3), mv.MeanMoment(4), mv.MeanMAD(), mv.QuantileCVaR(0.75), mv.QuantileCVaR(0.9),
+    mv.LowerQuantileCVaR(0.8),
     mv.QuantileSpectral(0.8, 0.4), mv.ExpectileVariantile(0.8), mv.QuantileIQR(), mv.BayesPair(mv.Mean()),
     mv.BayesPair(mv.Quantile(0.7)), mv.BayesPair(mv.Expectile(0.3)), mv.BayesPair(mv.Huber(0.4)), mv.BayesPair(mv.LpQuantile(3, 0.6)),
     mv.BayesPair(mv.Entropic(0.5)),

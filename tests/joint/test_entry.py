@@ -72,7 +72,7 @@ def test_frames_and_columns():
 def test_holdout_is_reported():
     y, said, group = data()
     for mode in ("practical", "theorem"):
-        found = mv.multicalibrate(y, said, groups=[group], property="quantile_cvar:0.9", mode=mode, holdout=0.3).certificate
+        found = mv.multicalibrate(y, said, groups=[group], property="quantile_cvar:0.9", mode=mode, m=10, holdout=0.3).certificate
         assert found.holdout_error is not None
         assert all(np.isfinite(found.holdout_error))
         assert "held out" in found.summary()

@@ -254,3 +254,30 @@ def test_ctrl_c_raises_and_returns_what_is_done_if_asked(at: str, monkeypatch: p
     assert "Interrupted" in fitted.certificate.summary()
     untouched = np.array_equal(fitted.predict(d["base"], groups=groups), d["base"])
     assert untouched == (at == "_candidates")  # later, what held-out rows had confirmed is kept
+
+
+@pytest.mark.parametrize("prop", ["quantile:0.9", "quantile_cvar:0.9"])
+def test_one_number_for_everybody_is_no_slope(prop: str) -> None:
+    """Predictions that are equal up to rounding tell nothing about their neighbours: these move along."""
+    rng = np.random.default_rng(0)
+    group = rng.random(4000) < 0.4
+    y = np.where(group, 0.5, 1.5) * rng.standard_t(5, 4000)
+    said = np.tile(np.atleast_1d(mv.properties.parse_any(prop).solve(y)), (4000, 1)).squeeze()
+    fitted = mv.multicalibrate(y, said, groups=[group], property=prop)
+    flags = [np.array([True, False])]
+    at = fitted.predict(said[:2], groups=flags)
+    for factor in (0.999, 1.001):
+        np.testing.assert_allclose(fitted.predict(said[:2] * factor, groups=flags), at, atol=0.02)
+
+
+@pytest.mark.parametrize(("prop", "said"), [("mean", [0.5]), ("mean_variance", [0.5, 0.25])])
+def test_an_alpha_that_a_constant_reaches_is_vacuous(prop: str, said: list[float]) -> None:
+    rng = np.random.default_rng(0)
+    group = rng.random(3000) < 0.5
+    y = (rng.random(3000) < np.where(group, 0.6, 0.4)).astype(float)
+    base = np.tile(said, (3000, 1)).squeeze()
+    loose = mv.multicalibrate(y, base, groups=[group], property=prop, alpha=0.5).certificate
+    assert loose.status == "vacuous"
+    assert "promises nothing" in loose.summary()
+    tight = mv.multicalibrate(y, base, groups=[group], property=prop, alpha=0.004 if prop == "mean" else (0.004, 1e-12)).certificate
+    assert tight.status != "vacuous"

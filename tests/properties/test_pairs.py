@@ -16,6 +16,7 @@ from multivalid.properties import (
     ExpectileVariantile,
     Huber,
     InterquartileRange,
+    LowerQuantileCVaR,
     LpQuantile,
     Mean,
     MeanAbsoluteDeviation,
@@ -40,6 +41,7 @@ from multivalid.properties import (
 
 PAIRS = [
     MeanVariance(), MeanStd(), MeanMoment(2), MeanMoment(3), MeanMoment(4), MeanMAD(), QuantileCVaR(0.75), QuantileCVaR(0.3),
+    LowerQuantileCVaR(0.75), LowerQuantileCVaR(0.3),
     QuantileSpectral(0.8, 0.4), ExpectileVariantile(0.8), QuantileIQR(), QuantileIQR(0.1, 0.6), BayesPair(Mean()),
     BayesPair(Quantile(0.9)), BayesPair(Expectile(0.3)), BayesPair(Huber(0.4)), BayesPair(LpQuantile(3, 0.6)),
     BayesPair(Entropic(0.5)), BayesPair(Moment(2)),
@@ -147,12 +149,13 @@ def test_bayes_pairs_are_scaled_scores_and_the_excess_is_bounded(pair, ends):
     g, other = random.uniform(*facts.first.range, (2, 500))
     y = random.uniform(*ends, 500)
     difference = pair.target(g, y) - pair.target(other, y)
-    scaled = facts.bayes_scale * (pair.first.score(g, y) - pair.first.score(other, y))
+    sign = -1 if pair.of_gains else 1
+    scaled = sign * facts.bayes_scale * (pair.first.score(g, y) - pair.first.score(other, y))
     assert np.abs(difference - scaled).max() <= 1e-9 * max(1, np.abs(difference).max())
     labels, w = sample(*ends)
     first, risk = pair.solve(labels, w)
     for wrong in np.linspace(*facts.first.range, 17):
-        excess = pair.solve_second(float(wrong), labels, w) - risk
+        excess = sign * (pair.solve_second(float(wrong), labels, w) - risk)
         slope = abs(np.average(pair.first.identify(wrong, labels), weights=w))
         assert excess >= -1e-9
         assert excess <= facts.bayes_scale * slope * abs(wrong - first) + 1e-9

@@ -10,6 +10,8 @@ import pytest
 import multivalid as mv
 from multivalid.errors import InputError
 from multivalid.report import figures, geometry
+from multivalid.report.content import build
+from multivalid.report.sources import story
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -95,3 +97,28 @@ def test_ticks_lie_inside(lo: float, hi: float) -> None:
     assert 3 <= len(made) <= 12
     assert lo - 1e-9 <= made[0] <= made[-1] <= hi + 1e-9
     assert np.all(np.diff(made) > 0)
+
+
+def test_the_worst_that_remain_are_shown_beside_the_worst_before():
+    rng = np.random.default_rng(0)
+    n = 12_000
+    masks = {f"g{k}": rng.random(n) < 0.2 for k in range(20)}
+    y = (rng.random(n) < 0.5).astype(float)
+    before = np.clip(0.5 + sum(0.08 * masks[f"g{k}"] for k in range(6)), 0, 1)
+    after = np.clip(0.5 + 0.2 * masks["g19"], 0, 1)
+    audits = [mv.audit(y, said, groups=mv.Groups(masks)) for said in (before, after)]
+    content = build(story(audits[1], audits[0], None, None, [], {}))
+    shown = [one["group"] for one in content["reliability"]["diagrams"]]
+    assert "g19" in shown
+    assert set(shown) & {f"g{k}" for k in range(6)}
+
+
+def test_axes_of_shares_stay_between_0_and_1():
+    curve = {"prediction": [0.01, 0.02], "observed": [0.0, 0.03], "low": [-0.02, 0.0], "high": [0.02, 0.99], "rows": [5, 5]}
+    for target in (None, 0.9):
+        drawn = geometry.diagram({"now": curve}, target, percent=True)
+        texts = [tick["text"] for tick in drawn["y_ticks"]]
+        assert not any(text.startswith("−") for text in texts)
+        at = [float(place.split(",")[1]) for place in drawn["curves"]["now"]["band"].split()]
+        assert min(at) >= drawn["frame"]["top"]
+        assert max(at) <= drawn["frame"]["bottom"]

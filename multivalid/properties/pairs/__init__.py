@@ -2,10 +2,10 @@
 
 from multivalid.properties.pairs.about_mean import MeanMAD, MeanMoment, MeanStd, MeanVariance
 from multivalid.properties.pairs.base import Pair, PairFacts
-from multivalid.properties.pairs.bayes import BayesPair, ExpectileVariantile, QuantileCVaR, QuantileSpectral
+from multivalid.properties.pairs.bayes import BayesPair, ExpectileVariantile, LowerQuantileCVaR, QuantileCVaR, QuantileSpectral
 from multivalid.properties.pairs.quantile_iqr import QuantileIQR
 
 __all__ = [
-    "BayesPair", "ExpectileVariantile", "MeanMAD", "MeanMoment", "MeanStd", "MeanVariance", "Pair", "PairFacts", "QuantileCVaR",
-    "QuantileIQR", "QuantileSpectral",
+    "BayesPair", "ExpectileVariantile", "LowerQuantileCVaR", "MeanMAD", "MeanMoment", "MeanStd", "MeanVariance", "Pair", "PairFacts",
+    "QuantileCVaR", "QuantileIQR", "QuantileSpectral",
 ]  # fmt: skip

@@ -46,7 +46,7 @@ class PairFacts:
     second_span : float
         B¹, the most that S¹(γ⁰; ·, y) can vary over `second_range`.
     bayes_scale : float or None
-        c > 0 with target(γ⁰, y) = c·S⁰(γ⁰, y) + κ(y) when Γ¹ is a Bayes risk of Γ⁰; None otherwise.
+        c > 0 with target(γ⁰, y) = c·S⁰(γ⁰, y) + κ(y) when Γ¹ is a Bayes risk of Γ⁰ (−c·S⁰ + κ for gains); None otherwise.
     reason : str
         Why a Lipschitz constant is None ("" otherwise).
     """
@@ -91,6 +91,11 @@ class Pair(Target):
     def has_target(self) -> bool:
         """Whether V¹ = γ¹ − target(γ⁰, y)."""
         return True
+
+    @property
+    def of_gains(self) -> bool:
+        """Whether more is better: a Bayes risk is then the largest mean target, not the least."""
+        return False
 
     # ---- formulas, written once for arrays and engines --------------------------------------------------------
     def pseudo_label(self, ops: Ops, first: Any, label: Any) -> Any:

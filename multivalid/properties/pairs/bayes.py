@@ -14,6 +14,7 @@ from multivalid.properties.base import Array, Interval, Property
 from multivalid.properties.expectile import Expectile
 from multivalid.properties.ops import Ops
 from multivalid.properties.pairs.base import Pair, PairFacts, target_facts
+from multivalid.properties.pairs.sides import check_sides
 from multivalid.properties.quantile import Quantile
 
 PROBES = 257
@@ -117,9 +118,69 @@ class QuantileCVaR(Pair):
         hull = Interval(float(lo), float(lo + (hi - lo) / tail))
         return target_facts(self.first.facts(lo, hi), hull, max(1.0, self.tau / tail), 1 / tail)
 
+    def of_returns(self) -> LowerQuantileCVaR:
+        return LowerQuantileCVaR(self.tau)
+
+    def check_sides(self, predictions: Array, labels: Array) -> None:
+        check_sides(labels, predictions[:, 0], predictions[:, 1], self.tau, losses=True, most=0.5)
+
     @property
     def spec(self) -> str:
         return f"quantile_cvar:{self.tau!r}"
+
+
+@dataclass(frozen=True)
+class LowerQuantileCVaR(Pair):
+    """Value at risk with expected shortfall of returns: the (1 − tau)-quantile with the mean of the lowest 1 − tau share of the labels.
+
+    `QuantileCVaR` turned round: what it says of losses −y, this says of returns y. tau is the confidence level for both.
+
+    Notes
+    -----
+    target = γ⁰ − (γ⁰ − y)₊/(1 − τ), whose largest mean is at the quantile. With γ⁰ too high it reaches hi − (hi − lo)/(1 − τ).
+
+    Examples
+    --------
+    >>> LowerQuantileCVaR(0.5).solve([0, 1, 2, 3])
+    (1.0, 0.5)
+    >>> QuantileCVaR(0.95).of_returns()
+    LowerQuantileCVaR(tau=0.95)
+    """
+
+    tau: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tau", validate.fraction(self.tau, "tau"))
+
+    @property
+    def first(self) -> Property:
+        return Quantile(1 - self.tau)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return f"quantile {1 - self.tau:g}", f"CVaR {self.tau:g} of returns"
+
+    @property
+    def of_gains(self) -> bool:
+        return True
+
+    def pseudo_label(self, ops: Ops, first: Any, label: Any) -> Any:
+        return first - ops.maximum(first - label, 0.0) / (1 - self.tau)
+
+    def facts(self, lo: float = 0.0, hi: float = 1.0) -> PairFacts:
+        tail = 1 - self.tau
+        hull = Interval(float(hi - (hi - lo) / tail), float(hi))
+        return target_facts(self.first.facts(lo, hi), hull, max(1.0, self.tau / tail), 1 / tail)
+
+    def of_returns(self) -> LowerQuantileCVaR:
+        return self
+
+    def check_sides(self, predictions: Array, labels: Array) -> None:
+        check_sides(-labels, -predictions[:, 0], -predictions[:, 1], self.tau, losses=False, most=0.5)
+
+    @property
+    def spec(self) -> str:
+        return f"lower_quantile_cvar:{self.tau!r}"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,65 @@
+"""What a user fixes of a fit, besides the rows and the target; and what cannot go together."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from multivalid import validate
+from multivalid.batch.control import Control
+from multivalid.errors import InputError
+from multivalid.grid import Grid
+from multivalid.groups.remote import lazy_frame
+from multivalid.properties import Target
+
+MODES = ("practical", "theorem", "paper")
+OnInterrupt = Literal["raise", "return"]
+
+
+class Asked(NamedTuple):
+    """What the user fixed of a fit, besides the rows and the target."""
+
+    mode: str
+    grid: Any
+    m: Any
+    alpha: Any
+    lipschitz: Any
+    batched: bool
+    control: Control
+    seed: int
+
+    @property
+    def open(self) -> bool:
+        """Whether the number of levels is the theorem's to choose."""
+        return self.mode == "theorem" and self.grid is None and self.m is None and self.alpha is None
+
+
+def checked_mode(target: Target, mode: str, grid: Any, max_updates: Any, batched: bool, on_interrupt: str) -> str:
+    """The mode, once the options that go with it are known to make sense."""
+    if mode not in MODES:
+        raise InputError(f"mode must be one of {', '.join(MODES)}, got {mode!r}.")
+    if on_interrupt not in ("raise", "return"):
+        raise InputError(f'on_interrupt must be "raise" or "return", got {on_interrupt!r}.')
+    several = len(target.coordinates) > 1
+    if not (grid is None or isinstance(grid, Grid) or several):
+        raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
+    if max_updates is not None:
+        validate.count(max_updates, "max_updates", 0)
+    if batched and (mode != "theorem" or several):
+        what = ("a pair" if target.joint else repr(target)) if several else f"mode={mode!r}"
+        raise InputError(f'batched=True is a way to run mode="theorem" for a single property, got {what}.')
+    return mode
+
+
+def refuse_clusters(cluster: Any, target: Target, data: Any, others: tuple[Any, Any]) -> None:
+    """Say where a fit cannot keep clusters whole, and what to do."""
+    if cluster is None:
+        return
+    if lazy_frame(data) is not None:
+        raise InputError(
+            "cluster needs rows in memory, as rows held out are whole clusters; collect the frame, or a sample of whole clusters, and pass "
+            "that as data=."
+        )
+    if target.coupled:
+        raise InputError(f"cluster is not known to fits of {target!r}; hold whole clusters out yourself with holdout=mask.")
+    if any(other is not None for other in others):
+        raise InputError("cluster=, blocks= and time= all say which rows belong together; give one of them.")
