@@ -44,14 +44,16 @@ def notes_of(engine: SharpEngine) -> list[str]:
         )
     if engine.clipped and setup.labels is not None:
         lo, hi = setup.labels
-        notes.append(
-            f"{engine.clipped:,} outcomes outside ({lo:g}, {hi:g}) were counted as its ends; error and bound speak of these"
-        )
+        notes.append(f"{_outcomes(engine.clipped)} outside ({lo:g}, {hi:g}) counted as its ends; error and bound speak of these")
     elif engine.clipped and engine.labels is not None:
         lo, hi = engine.labels
-        notes.append(f"the range grew to ({lo:g}, {hi:g}) at {engine.clipped:,} outcomes; the bound counts what they lay outside")
+        notes.append(f"the range grew to ({lo:g}, {hi:g}) at {_outcomes(engine.clipped)}; the bound counts by how much")
     if setup.shares == "drawn":
         notes.append(
             f"shares are drawn: the bound holds with probability {1 - setup.delta:g} while labels do not react to the draw"
         )
     return notes
+
+
+def _outcomes(count: int) -> str:
+    return f"{count:,} outcome{'s' if count > 1 else ''}"
