@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from multivalid.cells import tilt
 from multivalid.cells.adjust import holm
+from multivalid.cells.clusters import ClusterTest, cluster_sums
 from multivalid.cells.residual import NoiseTest
 from multivalid.cells.terms import Law, TwoValued
 from multivalid.cells.two_valued import CoinTest
-from multivalid.discover.clusters import cluster_p
 from multivalid.properties.base import Array
 
 Mask = NDArray[np.bool_]
@@ -105,7 +105,8 @@ class _Coordinate:
         middle = _divided(test.total["v"], weight)
         spread = np.sqrt(test.centred_variance)
         if self.cluster is not None:
-            spread = np.maximum(spread, [cluster_p(self.cluster, left, mask)[1] for mask in self._with_everyone(masks)])
+            by_cluster = self._clusters(left, self._with_everyone(masks))
+            spread = np.maximum(spread, np.where(by_cluster.few(), np.nan, np.sqrt(by_cluster.centred())))
         half = -ndtri(level) * _divided(spread, weight)
         return middle[1:], (middle - half)[1:], (middle + half)[1:]
 
@@ -113,13 +114,21 @@ class _Coordinate:
         """p-value that V is zero on average in a slice, once the others are brought to zero; nan when the rows cannot tell."""
         left = self._left(others)
         if self.cluster is not None:
-            return cluster_p(self.cluster, left, mask)[0]
+            clusters = self._clusters(left, [mask])
+            return float("nan") if clusters.few()[0] else float(clusters.gap()[0])
         table = self._table(left, [mask])
         if isinstance(self.law, TwoValued) and not others:
             coins = CoinTest(table)
             return float("nan") if coins.few()[1] else float(coins.gap()[1])
         noise = NoiseTest(table)
         return float("nan") if noise.few()[1] else float(noise.gap()[1])
+
+    def _clusters(self, left: Mapping[str, Array], masks: Sequence[Mask]) -> ClusterTest:
+        """The tests of slices with clusters as the unit of chance."""
+        assert self.cluster is not None
+        found = cluster_sums(self.cluster, np.zeros_like(self.cluster), list(masks), left["v"], left["weight"])
+        weight, alone = (np.array([left[name][mask].sum() for mask in masks]) for name in ("weight", "x2"))
+        return ClusterTest(found, weight, alone)
 
     def _left(self, others: Sequence[Mask]) -> Mapping[str, Array]:
         """The sums with V less what brings the others to mean zero; third and fourth powers hardly change, and stay."""
