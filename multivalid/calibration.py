@@ -12,35 +12,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid import validate
-from multivalid.atoms import frames, select
-from multivalid.atoms.handing_back import as_lazy
-from multivalid.atoms.summary import PREDICTION, complete_predictions
-from multivalid.audit.audit import Audit, audit_source
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.predictor import LevelPredictor, Predictor
 from multivalid.errors import InputError, ModelFileError
 from multivalid.evaluators import RowMembers
-from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
-from multivalid.groups.remote import Frame, gather, lazy_frame
 from multivalid.model_file import Ends, Reader, described, parts, predictor_of
 from multivalid.practical.predictor import LinkPredictor
-from multivalid.properties import Pair, Property
-from multivalid.properties.pairs.base import SecondCoordinate
+from multivalid.properties.base import Property
 from multivalid.properties.target import Target
-from multivalid.sources.given import Given
-from multivalid.sources.memory import MemorySource
-from multivalid.sources.open import Source, open_source
-from multivalid.sources.unseen import noting_unseen
 from multivalid.storage import write_json
 
+# What audits or reads frames is imported where that is done: a service that predicts row by row does not wait for it.
 if TYPE_CHECKING:
     from pathlib import Path
 
     from typing_extensions import TypeVar  # a type variable with a default is in the standard library from 3.13 on
 
+    from multivalid.audit.audit import Audit
+    from multivalid.grid import Grid
+    from multivalid.groups.remote import Frame
     from multivalid.joint.certificate import JointCertificate
+    from multivalid.properties.pairs.base import Pair
     from multivalid.several.certificate import SeveralCertificate
+    from multivalid.sources.given import Given
+    from multivalid.sources.open import Source
 
     T = TypeVar("T", default=Property)
     C = TypeVar("C", bound=Certificate[Any, Any, Any] | SeveralCertificate, default=Certificate)
@@ -48,7 +44,7 @@ else:
     from typing import TypeVar
 
     T, C = TypeVar("T"), TypeVar("C")
-    JointCertificate = Certificate  # read with the pairs, when the first of them is met
+    JointCertificate, Pair = Certificate, Property  # read with the pairs, when the first of them is met
 
 
 class Calibration(Generic[T, C]):
@@ -132,6 +128,9 @@ class Calibration(Generic[T, C]):
         >>> fitted.predict([0.1, 0.9])
         array([0.125, 0.875])
         """
+        from multivalid.atoms import frames, select
+        from multivalid.groups.remote import lazy_frame
+
         lazy = lazy_frame(data)
         if lazy is not None:
             return self._predict_lazy(y_pred, lazy, output)
@@ -239,6 +238,8 @@ class Calibration(Generic[T, C]):
         return "column" if len(self.grids) == 1 else "columns"
 
     def _predict_lazy(self, y_pred: Any, frame: Frame, output: Any) -> Any:
+        from multivalid.atoms.summary import PREDICTION, complete_predictions
+
         (name,) = self.output_names(output)
         return self._on_frame(complete_predictions(frame, y_pred), name).drop(PREDICTION).to_native()
 
@@ -270,6 +271,9 @@ class Calibration(Generic[T, C]):
         >>> fitted.audit([0, 1], [0.5, 0.5]).error
         0.015625
         """
+        from multivalid.audit.audit import audit_source
+        from multivalid.sources.given import Given
+
         others = {"cluster": cluster, "groups": groups}
         given = Given(y_true, y_pred, self._groups, data, sample_weight, others).accept(positive, missing_rows)
         return audit_source(self._calibrated(self._opened(given)), self._target)
@@ -286,6 +290,9 @@ class Calibration(Generic[T, C]):
 
     def _opened(self, given: Given) -> Source:
         """New rows for the groups fitted, wherever they live, with a note where the model has not seen such predictions."""
+        from multivalid.sources.open import open_source
+        from multivalid.sources.unseen import noting_unseen
+
         source = open_source(
             given.y_true, given.y_pred, groups=given.groups, target=self._target, data=given.data, sample_weight=given.sample_weight,
             arrays=given.others.get("groups"), cluster=given.others.get("cluster"),
@@ -294,6 +301,9 @@ class Calibration(Generic[T, C]):
 
     def _calibrated(self, source: Source) -> Source:
         """The same rows with the calibrated predictions in place of the model's own."""
+        from multivalid.atoms.names import PREDICTION
+        from multivalid.sources.memory import MemorySource
+
         if isinstance(source, MemorySource):
             frame = source.frame
             if frame is not None and source.kept is not None and len(frame) != len(source):
@@ -362,6 +372,9 @@ class Calibration(Generic[T, C]):
 
     def _compared(self, y_true: Any, y_pred: Any, data: Any, groups: Any, sample_weight: Any) -> tuple[Any, Any]:
         """Audits before and after, of the rows given or else of those kept from the fit; (None, None) where there are neither."""
+        from multivalid.audit.audit import audit_source
+        from multivalid.sources.given import Given
+
         given = Given(y_true, y_pred, self._groups, data, sample_weight, {"groups": groups})
         source = self._rows if y_true is None else self._opened(given)
         if source is None:
@@ -410,7 +423,7 @@ class Calibration(Generic[T, C]):
         target, predictors, certificate = cls._readers()
         found = parts(content, cls.kind)
         if not isinstance(found.property, target):
-            what = "a pair" if target is Pair else "one that is calibrated alone"
+            what = "a pair" if target is not Property else "one that is calibrated alone"
             raise ModelFileError(f"property must be {what}, got {content['property']!r}.")
         predictor = predictor_of(found.predictor, len(found.groups), predictors)
         made = certificate.from_json(found.certificate, complete=found.complete)
@@ -462,11 +475,15 @@ class JointCalibration(Calibration[Pair, JointCertificate]):
         return self.predictor.grids
 
     def _predict_lazy(self, y_pred: Any, frame: Frame, output: Any) -> Any:
+        from multivalid.atoms.handing_back import as_lazy
+        from multivalid.groups.remote import gather
+
         names = self.output_names(output)
         native = self.predict(y_pred, data=gather(frame, "pairs are predicted"), output=names)
         return as_lazy(native, frame)
 
     def _chapters(self) -> list[Any]:
+        from multivalid.properties.pairs.base import SecondCoordinate
         from multivalid.report.sources import Chapter
 
         return [Chapter(self.property.first, {}, "first"), Chapter(SecondCoordinate(self.property), {}, "second")]
@@ -476,6 +493,7 @@ class JointCalibration(Calibration[Pair, JointCertificate]):
         from multivalid.joint.certificate import JointCertificate
         from multivalid.joint.link_predictor import PairLinkPredictor
         from multivalid.joint.predictor import PairLevelPredictor
+        from multivalid.properties.pairs.base import Pair
 
         predictors: dict[str, Reader[Predictor]] = {
             "pair levels": PairLevelPredictor.from_json,

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.groups.membership import Coded, Membership
-from multivalid.properties.base import Array
 from multivalid.properties.ops import NUMPY, Ops
+
+if TYPE_CHECKING:
+    from multivalid.groups.membership import Membership
+    from multivalid.properties.base import Array
 
 CHUNK = 1 << 12  # rows at a time: every intermediate result stays in cache; a multiple of 8, so that bits are cut between bytes
 
@@ -166,6 +168,8 @@ class DenseMembers(NoColumns):
     """Groups of consecutive rows in memory: a code per row for groups that exclude each other, else a line of zeros and ones per group."""
 
     def __init__(self, membership: Membership, start: int, stop: int) -> None:
+        from multivalid.groups.membership import Coded
+
         self._rows = stop - start
         self._parts = [
             (part.codes[start:stop], part.size) if isinstance(part, Coded) else (part.dense(start, stop), part.size)

@@ -1,10 +1,14 @@
-"""Names of a package that are imported when they are first asked for, so that importing the package costs next to nothing."""
+"""Names that are imported when they are first asked for, so that what does not need them costs next to nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import narwhals as narwhals
 
 
 def lazy_names(
@@ -29,3 +33,20 @@ def lazy_names(
         return space[name]
 
     return fetch, lambda: sorted({*homes, *(name for name in space if name.startswith("__"))})
+
+
+class LazyModule(ModuleType):
+    """A module that is imported when something of it is first asked for.
+
+    Examples
+    --------
+    >>> LazyModule("fractions").Fraction(1, 3)
+    Fraction(1, 3)
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self.__name__), name)
+
+
+if not TYPE_CHECKING:
+    narwhals = LazyModule("narwhals")  # only frames need it: a model that is given rows as dicts never does

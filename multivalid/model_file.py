@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from multivalid.errors import InputError, ModelFileError
 from multivalid.groups.family import FittedGroups
 from multivalid.json_checks import shown
 from multivalid.properties.meaning import meaning, same_meaning
-from multivalid.properties.pairs import Pair
-from multivalid.properties.parse import Parsed, is_registered, parse_any, spec_of
+from multivalid.properties.parse import is_registered, parse_any, spec_of
 from multivalid.properties.target import Target
+
+if TYPE_CHECKING:
+    from multivalid.properties.parse import Parsed
 
 VERSION = 3  # 2: the practical model has twists; 3: certificates say what a constant prediction would reach
 READABLE = (2, 3)
@@ -47,6 +49,8 @@ def described(
     """A fitted model as plain data."""
     spec = spec_of(property)
     if spec is None:
+        from multivalid.properties.pairs import Pair
+
         word, name = ("pair", "pair") if isinstance(property, Pair) else ("property", "prop")
         raise InputError(
             f"{property!r} is built from a function, which a model file cannot hold; give it a name first with "

@@ -6,8 +6,6 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from multivalid.errors import InputError, ModelFileError
@@ -23,6 +21,9 @@ def write_json(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write text to a temporary name beside `path`, then rename."""
+    import tempfile  # a program that only reads need not wait for these
+    from pathlib import Path
+
     target = Path(os.path.realpath(path))  # through a link: the file it points to changes, the link stays
     try:
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
@@ -59,11 +60,12 @@ def _usual_mode() -> int:
 
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read what `write_json` wrote; anything else is a `ModelFileError` with the reason."""
-    source = Path(path)
+    source = os.fspath(path)
     try:
-        if source.stat().st_size > LARGEST:
+        if os.stat(source).st_size > LARGEST:
             raise ModelFileError(f"{source} is larger than a model can be ({LARGEST:,} bytes).")
-        body = source.read_bytes()
+        with open(source, "rb") as file:
+            body = file.read()
     except OSError as error:
         raise ModelFileError(f"cannot read {source}: {error.strerror or error}.") from None
     return decode(body, str(source))

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from types import FunctionType
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import multivalid as mv
@@ -46,16 +48,57 @@ def test_correcting_one_property_does_not_load_pairs():
     assert "multivalid.batch.theorem" in loaded
 
 
-@pytest.mark.parametrize("module", [mv, importlib.import_module("multivalid.scope")])
+# What a service that predicts row by row does not wait for: libraries beyond NumPy, and the parts that fit, audit or read frames.
+NOT_TO_SERVE = [
+    *HEAVY, "scipy", "narwhals", "threadpoolctl", "pathlib", "tempfile", "multivalid.fit", "multivalid.levels", "multivalid.sources",
+    "multivalid.cells", "multivalid.atoms.summary", "multivalid.audit.audit", "multivalid.kernels.library", "multivalid.batch.algorithm",
+    "multivalid.groups.engine", "multivalid.groups.items", "multivalid.groups.membership", "multivalid.practical.newton",
+    "multivalid.practical.shifts",
+]  # fmt: skip
+
+
+def asked(path: Path) -> set[str]:
+    """Modules loaded by a fresh process that reads a model and answers one request; the answer is that of this process."""
+    row = {"site": "b", "age": 40}
+    answer = mv.load(path).predict_one(0.4, row)
+    code = f"import multivalid as mv; assert mv.load({str(path)!r}).predict_one(0.4, {row!r}) == {answer!r}"
+    return after(code)
+
+
+@pytest.mark.parametrize("mode", ["practical", "theorem"])
+@pytest.mark.parametrize("property", ["mean", "quantile:0.5"])
+def test_a_saved_model_answers_with_numpy_and_the_standard_library(tmp_path, property, mode):
+    data = pd.DataFrame({"site": list("abcd") * 100, "age": np.arange(400) % 80})
+    said = np.linspace(0.1, 0.9, 400)
+    y = np.clip(said + 0.2 * (data["site"] == "b") + 0.1 * np.sin(np.arange(400)), 0, 1)
+    items = ["site", mv.bins("age", 3), "age > 20 and site in ['b', 'c']", mv.cross("site", "age > 50")]
+    fitted = mv.multicalibrate(y, said, groups=items, data=data, property=property, mode=mode)
+    assert fitted.patches or fitted.predictor.model is not None
+    fitted.save(tmp_path / "model.json")
+    loaded = asked(tmp_path / "model.json")
+    assert loaded.isdisjoint(NOT_TO_SERVE)
+    assert {name for name in loaded if name.startswith("multivalid.discover.")} == set()
+
+
+def test_a_saved_model_with_found_trees_answers_without_frames(tmp_path):
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"site": rng.choice(list("abcd"), 4000), "age": rng.integers(18, 90, 4000)})
+    said = np.full(4000, 0.5)
+    y = (rng.random(4000) < 0.3 + 0.4 * ((data["site"] == "b") & (data["age"] > 50))).astype(float)
+    fitted = mv.multicalibrate(y, said, groups=[], data=data, features=["site", "age"])
+    assert fitted.predictor.forest is not None
+    fitted.save(tmp_path / "model.json")
+    assert asked(tmp_path / "model.json").isdisjoint([*HEAVY, "scipy", "narwhals", "multivalid.audit.audit", "multivalid.sources"])
+
+
+@pytest.mark.parametrize(
+    "module", [mv, importlib.import_module("multivalid.scope"), importlib.import_module("multivalid.properties")]
+)
 def test_late_names_are_those_that_type_checkers_see(module):
-    blocks = [node for node in ast.parse(Path(module.__file__).read_text(encoding="utf-8")).body if isinstance(node, ast.If)]
-    seen = {
-        alias.name: node.module
-        for block in blocks
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
+    body = ast.parse(Path(module.__file__).read_text(encoding="utf-8")).body
+    nodes = [*body, *(node for block in body if isinstance(block, ast.If) for node in block.body)]
+    ours = [node for node in nodes if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("multivalid")]
+    seen = {alias.name: node.module for node in ours for alias in node.names if alias.name != "lazy_names"}
     parts = {name for name, home in seen.items() if home == "multivalid"}
     assert set(seen) - parts == set(module.__all__)
     for name in module.__all__:

@@ -8,12 +8,13 @@ from typing import Any
 import narwhals as nw
 
 from multivalid.atoms.frames import unknown
+from multivalid.atoms.names import LABEL as LABEL
+from multivalid.atoms.names import PREDICTION as PREDICTION
+from multivalid.atoms.names import WEIGHT as WEIGHT
 from multivalid.errors import InputError
 from multivalid.groups.remote import Frame, fetch
 from multivalid.sources.totals import Totals
 from multivalid.validate import CLASSES, UNKNOWN
-
-LABEL, PREDICTION, WEIGHT = "__mv_label", "__mv_prediction", "__mv_weight"
 
 
 def checked(frame: Frame, y_true: Any, y_pred: Any, sample_weight: Any, *, weightless: bool = True) -> tuple[Frame, Totals]:

@@ -12,13 +12,13 @@ Algorithm 2 is the same loop with a threshold for each cell and groups that may 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.batch.control import INTERRUPTED, UNLIMITED, Control
 from multivalid.batch.control import Progress as Progress
+from multivalid.batch.moves import Blocked as Blocked
 from multivalid.batch.rules import Rule, worst_error
 from multivalid.batch.state import Patch as Patch
 from multivalid.batch.state import State, Target
@@ -26,17 +26,6 @@ from multivalid.properties.base import Array
 
 REPORT_EVERY = 50
 CELLS_AT_A_TIME = 64
-
-
-class Blocked(NamedTuple):
-    """A cell that violates the goal but that no level improves: where V jumps, no prediction is calibrated."""
-
-    group: int
-    level: int
-    weight: float
-    identification: float
-    lipschitz: float
-    jump: float
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 import numpy as np
 
 from multivalid import json_checks as read
-from multivalid.batch.algorithm import Blocked
+from multivalid.batch.moves import Blocked
 from multivalid.errors import ModelFileError
 from multivalid.properties.base import Array
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from multivalid.atoms.predict import stages
 from multivalid.evaluators import Evaluator, Members
 
 Move = tuple[int, int, int]  # group, level, new level
@@ -13,6 +12,8 @@ Move = tuple[int, int, int]  # group, level, new level
 
 def moved(by: Evaluator, moves: Sequence[Move], level: Any, levels: int, members: Members) -> Any:
     """The level of every row after all moves, in order."""
+    from multivalid.atoms.predict import stages  # engines need more of that module; a single row nothing
+
     for step in stages(moves):
         level = by.keep("level", _after(by, step, level, 0, levels, members))
     return level

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multivalid.batch.moves import Patch
 from multivalid.batch.replay_loop import Replay, Words
-from multivalid.batch.state import Patch
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
 from multivalid.properties.base import Array

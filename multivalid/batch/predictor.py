@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid import json_checks as read
-from multivalid.atoms.predict import predicting_levels
-from multivalid.atoms.summary import PREDICTION
-from multivalid.batch.algorithm import Patch
+from multivalid.atoms.names import PREDICTION
 from multivalid.batch.level_formula import moved, moved_row
-from multivalid.batch.patches import predict, replay
+from multivalid.batch.moves import Patch
 from multivalid.errors import InputError, ModelFileError
 from multivalid.evaluators import Evaluator, Members, RowMembers
 from multivalid.grid import Grid
-from multivalid.groups.family import FittedGroups
-from multivalid.groups.membership import Membership
-from multivalid.groups.remote import Frame
-from multivalid.properties.base import Array
+
+if TYPE_CHECKING:  # what moves many rows is imported where it is used: a single row does without
+    from multivalid.groups.family import FittedGroups
+    from multivalid.groups.membership import Membership
+    from multivalid.groups.remote import Frame
+    from multivalid.properties.base import Array
 
 
 class Predictor(Protocol):
@@ -60,6 +60,8 @@ class LevelPredictor:
         return (self.grid,)
 
     def predict(self, predictions: Array, membership: Membership) -> Array:
+        from multivalid.batch.patches import predict
+
         return predict(self.patches, predictions, self.grid, membership)
 
     def predicted(self, by: Evaluator, predictions: Sequence[Any], members: Members) -> list[Any]:
@@ -72,6 +74,9 @@ class LevelPredictor:
 
     def on_frame(self, frame: Frame, groups: FittedGroups, output: str = PREDICTION) -> Frame:
         """The lazy frame with the new predictions as the column `output`."""
+        from multivalid.atoms.predict import predicting_levels
+        from multivalid.batch.patches import replay
+        from multivalid.groups.membership import Membership
 
         def targets(dense: NDArray[np.bool_], level: NDArray[np.intp]) -> Array:
             return self.grid.points[replay(self.patches, level, len(self.grid), Membership.from_dense(dense))]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.batch.state import Patch
+from multivalid.batch.moves import Patch
 from multivalid.kernels import library
 
 Words = NDArray[np.uint64]

@@ -13,20 +13,13 @@ from multivalid.atoms.table import AtomTable
 from multivalid.audit.cells import group_sums, tabulate
 from multivalid.batch.bundles import Bundles
 from multivalid.batch.label_sums import Chosen, ChosenRunning, LabelSums, RunningSums, label_sums
+from multivalid.batch.moves import Patch as Patch
 from multivalid.grid import Grid
 from multivalid.groups.membership import unpack
 from multivalid.properties.base import Array
 
 MOST_MEMBERS = 1 << 18  # numbers: 2 MB, so that they stay in cache
 _BIT = [np.uint8(1 << bit) for bit in range(8)]
-
-
-class Patch(NamedTuple):
-    """Rows of `group` that stand at level `source` move to level `target`."""
-
-    group: int
-    source: int
-    target: int
 
 
 class Target(NamedTuple):

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +20,7 @@ from multivalid.errors import InputError
 from multivalid.groups.frames import numbers, text_values
 from multivalid.groups.kinds import BOOLEAN, NUMBER, TEXT, kind_of_dtype
 from multivalid.groups.nodes import And, Column, Compare, Condition, Literal, Member, Missing, Or, Scalar
+from multivalid.lazy_names import narwhals as nw
 
 Codes = NDArray[np.uint8]
 Chosen = NDArray[np.bool_]  # one flag per code

@@ -6,11 +6,11 @@ import datetime as dt
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.groups.kinds import DATE
+from multivalid.lazy_names import narwhals as nw
 
 DAY = 86_400_000_000  # microseconds
 _START = dt.datetime(1970, 1, 1)

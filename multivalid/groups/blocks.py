@@ -12,20 +12,21 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.errors import InputError
 from multivalid.groups.calendar import PARTS
-from multivalid.groups.columns import Columns
-from multivalid.groups.engine import condition_expression
-from multivalid.groups.frames import booleans, numbers
 from multivalid.groups.kinds import BOOLEAN, DATE, DATETIME, NUMBER, TEXT, kind_of_dtype, kind_of_value, value_in
 from multivalid.groups.nodes import And, Column, Compare, Condition, DatePart, Literal, Missing, columns, render
 from multivalid.groups.rows import Row, RowTest, row_test
+
+if TYPE_CHECKING:  # what reads frames is imported where a frame is read: a single row needs none of it
+    import narwhals as nw
+
+    from multivalid.groups.columns import Columns
 
 Codes = NDArray[np.int16]  # at most 10,000 groups per block
 LARGEST_TABLE = 1 << 22  # values looked up in a table; beyond it they are searched for
@@ -65,6 +66,8 @@ class Holds:
         return self.test
 
     def expression(self, frame: nw.DataFrame[Any]) -> nw.Expr:
+        from multivalid.groups.engine import condition_expression
+
         return condition_expression(self.test, frame.schema, render(self.test))
 
     @cached_property
@@ -78,6 +81,8 @@ class Holds:
 
 def evaluate(blocks: Sequence[Holds], frame: nw.DataFrame[Any]) -> list[NDArray[np.bool_]]:
     """Many conditions in one pass over the frame."""
+    from multivalid.groups.frames import booleans
+
     answers = frame.select(*(block.expression(frame).alias(f"p{i}") for i, block in enumerate(blocks)))
     return [booleans(answers[f"p{i}"]) for i in range(len(blocks))]
 
@@ -137,6 +142,8 @@ class Values(OneColumn):
         return np.array([*code, self.nowhere], dtype=np.int16)[number]  # a missing text has number -1, the last
 
     def _flag_codes(self, series: nw.Series[Any]) -> Codes:
+        from multivalid.groups.frames import booleans
+
         held = np.where(booleans(series.fill_null(False)), self._index.get(True, -1), self._index.get(False, -1))
         return np.where(series.is_null().to_numpy(), self.nowhere, held).astype(np.int16)
 
@@ -175,6 +182,8 @@ class DateParts(OneColumn):
         return len(self.values)
 
     def codes(self, frame: Columns) -> Codes:
+        import narwhals as nw
+
         series = _held(frame, self.column, *((DATETIME,) if self.part == "hour" else (DATETIME, DATE)))
         if series is None:
             return self._nothing(len(frame))
@@ -201,6 +210,8 @@ class DateParts(OneColumn):
 
 def whole_codes(series: nw.Series[Any], values: Sequence[Any], nowhere: int = -1) -> Codes:
     """The place of each row's whole number among the values, -1 for others, `nowhere` for missing; the column may be a float one."""
+    from multivalid.groups.frames import numbers
+
     known = np.asarray(values, dtype=np.int64)
     if series.dtype.is_integer() and not series.null_count():
         seen, missing = np.asarray(series.to_numpy()), None
@@ -240,6 +251,8 @@ class Intervals(OneColumn):
         return self.edges[1:-1]
 
     def codes(self, frame: Columns) -> Codes:
+        from multivalid.groups.frames import numbers
+
         series = _held(frame, self.column, NUMBER)
         if series is None:
             return self._nothing(len(frame))
@@ -325,6 +338,8 @@ def _places(known: NDArray[np.int64], seen: NDArray[Any], space: int) -> Codes:
 def _held(frame: Columns, column: str, *kinds: str) -> nw.Series[Any] | None:
     """The column, which must be of one of these kinds; None where nothing is in it, as such a column has no kind of its own."""
     series = frame[column]
+    from multivalid.groups.frames import numbers
+
     if kind_of_dtype(series.dtype) in kinds:
         return series
     if series.null_count() == len(series) or (series.dtype.is_float() and bool(np.isnan(numbers(series)).all())):

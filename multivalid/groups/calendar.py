@@ -5,19 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
-import narwhals as nw
+from multivalid.lazy_names import narwhals as nw
 
 FEW = 1000  # possible values that may all become groups, without any data
 _HOUR = 3_600_000_000  # microseconds
 _FROM_YEAR_ONE = 719_162 * 24 * _HOUR  # to 1970, so that nothing is negative, which engines divide differently
-
-
-class Instant(nw.Datetime):
-    """The type of a point in time that an engine keeps without a zone and shows in that of the machine; it is read in UTC."""
-
-
-class Nanoseconds(nw.Datetime):
-    """The type of times whose parts an engine would take from the nearest microsecond, which may lie in the next hour."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +47,8 @@ class CalendarPart:
 
     def expression(self, column: nw.Expr, dtype: nw.dtypes.DType) -> nw.Expr:
         """The part as an expression in float64 (pandas has no other numbers with gaps), null or NaN where the column is null."""
+        from multivalid.groups.engine_times import Instant, Nanoseconds
+
         if isinstance(dtype, Instant):
             # Asked directly, the engine would answer in the zone of the machine; hours since the year 1 have no zone.
             hours = (column.dt.total_microseconds() + _FROM_YEAR_ONE) // _HOUR

@@ -10,8 +10,7 @@ from typing import Any
 from multivalid.errors import InputError, ModelFileError
 from multivalid.groups.blocks import Block, DateParts, Holds, Intervals, Product, Simple, Values
 from multivalid.groups.calendar import PARTS
-from multivalid.groups.evaluation import Kept, Span
-from multivalid.groups.items import MOST_GROUPS
+from multivalid.groups.kept import MOST_GROUPS, Kept, Span
 from multivalid.groups.kinds import BOOLEAN, NUMBER, TEXT
 from multivalid.groups.nodes import Column, Flag, render
 from multivalid.groups.predicate import stored

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.groups.frames import column_names, open_frame, row_count, text_values
+from multivalid.lazy_names import narwhals as nw
 
 if TYPE_CHECKING:
     from multivalid.groups.blocks import Block, Codes

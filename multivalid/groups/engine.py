@@ -20,6 +20,7 @@ from multivalid.errors import PredicateError
 from multivalid.groups.calendar import PARTS
 from multivalid.groups.kinds import BOOLEAN, DATE, DATETIME, NUMBER, TEXT, kind_of_dtype, moment, unknown_column
 from multivalid.groups.nodes import (
+    COMPARE,
     And,
     Arithmetic,
     Column,
@@ -40,14 +41,6 @@ from multivalid.groups.nodes import (
 )
 
 Schema = Mapping[str, nw.dtypes.DType]
-COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 _CALCULATE: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _ABOVE, _BELOW = ("<", "<=", "!="), (">", ">=", "!=")  # what holds for a constant above, and below, every value
 _UNSIGNED = (nw.UInt64, nw.UInt128)

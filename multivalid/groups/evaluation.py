@@ -10,28 +10,13 @@ import numpy as np
 
 from multivalid.errors import InputError
 from multivalid.groups.arrays import ArrayColumns
-from multivalid.groups.blocks import Block, Holds, evaluate
+from multivalid.groups.blocks import Holds, evaluate
 from multivalid.groups.columns import Columns
+from multivalid.groups.kept import Kept, Span
 from multivalid.groups.kinds import unknown_column
 from multivalid.groups.membership import Coded, Part, flagged
 
 _TOGETHER = 32  # conditions per pass, which bounds the memory for their answers
-
-
-@dataclass(frozen=True)
-class Span:
-    """Groups given as boolean arrays: a run of their columns."""
-
-    start: int
-    size: int
-
-
-@dataclass(frozen=True)
-class Kept:
-    """A block and the codes of its groups that are kept."""
-
-    block: Block | Span
-    codes: tuple[int, ...]
 
 
 @dataclass(frozen=True)

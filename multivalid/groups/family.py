@@ -6,23 +6,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
 from multivalid.errors import InputError
 from multivalid.groups import codec
-from multivalid.groups.arrays import ArrayColumns
 from multivalid.groups.blocks import Holds
-from multivalid.groups.columns import Columns
-from multivalid.groups.engine import condition_expression
-from multivalid.groups.evaluation import Kept, Sources, Span, parts_of
-from multivalid.groups.items import Entry, Mask, entries
-from multivalid.groups.membership import Membership, everyone
+from multivalid.groups.kept import EVERYONE, Kept, Span
 from multivalid.groups.nodes import render
-from multivalid.groups.selection import EVERYONE, fit_family
 from multivalid.validate import count
+
+# What fits groups or reads frames is imported where that is done: a saved model that gets single rows does neither.
+if TYPE_CHECKING:
+    import narwhals as nw
+
+    from multivalid.groups.items import Entry, Mask
+    from multivalid.groups.membership import Membership
 
 MISSING = ("group", "ignore")  # the first is what happens by default
 
@@ -57,6 +57,8 @@ class Groups:
     def __init__(
         self, items: Any, *, min_size: int = 0, names: Sequence[str | None] | None = None, missing: str | None = None
     ) -> None:
+        from multivalid.groups.items import entries
+
         if missing not in (None, *MISSING):
             raise InputError(f'missing must be "group" or "ignore", got {missing!r}.')
         self.missing: str = missing or MISSING[0]
@@ -93,11 +95,15 @@ class Groups:
         n_rows : int, optional
             Number of rows expected; arrays and data must agree with it.
         """
+        from multivalid.groups.selection import fit_family
+
         family = fit_family(self.entries, self.min_size, self.missing == MISSING[0], data, n_rows)
         return FittedGroups(family.names, family.kept, family.arrays, [*self.notes, *family.notes])
 
     def fit_rows(self, data: Any, n_rows: int) -> tuple[FittedGroups, Membership]:
         """The fitted groups, and which of these rows they hold: what `fit` and `membership` give, in one go."""
+        from multivalid.groups.selection import fit_family
+
         family = fit_family(self.entries, self.min_size, self.missing == MISSING[0], data, n_rows)
         assert family.membership is not None
         return FittedGroups(family.names, family.kept, family.arrays, [*self.notes, *family.notes]), family.membership
@@ -168,6 +174,11 @@ class FittedGroups:
 
     def membership(self, data: Any = None, *, arrays: Any = None, n_rows: int | None = None) -> Membership:
         """The same in parts: one code per row for the groups of a column, packed bits for others; see `masks` for the arguments."""
+        from multivalid.groups.arrays import ArrayColumns
+        from multivalid.groups.columns import Columns
+        from multivalid.groups.evaluation import Sources, parts_of
+        from multivalid.groups.membership import Membership, everyone
+
         given = ArrayColumns.of(arrays)
         if len(given) != self.arrays:
             raise InputError(
@@ -178,6 +189,10 @@ class FittedGroups:
 
     def expressions(self, schema: Mapping[str, nw.dtypes.DType]) -> list[nw.Expr]:
         """One boolean narwhals expression per group, without nulls, for a frame (eager or lazy) with this schema."""
+        import narwhals as nw
+
+        from multivalid.groups.engine import condition_expression
+
         answer = [nw.lit(True)]
         for one in self.kept:
             if isinstance(one.block, Span):

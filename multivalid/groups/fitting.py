@@ -18,7 +18,8 @@ from multivalid.groups.blocks import LARGEST_TABLE, Block, DateParts, Holds, Int
 from multivalid.groups.calendar import PARTS
 from multivalid.groups.columns import Columns
 from multivalid.groups.frames import numbers
-from multivalid.groups.items import MOST_GROUPS, Bins, Cross
+from multivalid.groups.items import Bins, Cross
+from multivalid.groups.kept import MOST_GROUPS
 from multivalid.groups.kinds import BOOLEAN, DATE, DATETIME, NUMBER, TEXT, kind_of_dtype, unknown_column
 from multivalid.groups.nodes import Column, DatePart, Missing, write_name
 from multivalid.groups.predicate import Predicate, parse

@@ -6,12 +6,12 @@ import importlib.util
 from collections.abc import Iterable
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.errors import InputError
 from multivalid.groups.kinds import unknown_column
+from multivalid.lazy_names import narwhals as nw
 
 
 def open_frame(data: Any, columns: Iterable[str] | None = None) -> nw.DataFrame[Any]:

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from multivalid.errors import InputError
 from multivalid.groups.calendar import PARTS
+from multivalid.groups.kept import MOST_GROUPS
 from multivalid.groups.predicate import Predicate
 from multivalid.validate import count
-
-MOST_GROUPS = 10_000  # of one column: more are identifiers rather than categories
 
 Mask: TypeAlias = NDArray[np.bool_]
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
-from difflib import get_close_matches
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from multivalid.errors import InputError
+from multivalid.lazy_names import narwhals as nw
 
 NUMBER, TEXT, BOOLEAN, DATE, DATETIME = "number", "text", "boolean", "date", "datetime"
 
@@ -63,6 +61,8 @@ def plain(value: Any) -> Any:
 
 
 def _plain_slowly(value: Any) -> Any:
+    from decimal import Decimal
+
     if type(value).__name__ in ("NAType", "NaTType"):  # pandas, by name: this layer does not import it
         return None
     if isinstance(value, np.datetime64):
@@ -107,6 +107,8 @@ def moment(text: str, kind: str, zone: dt.tzinfo | None) -> dt.date | None:
 
 def unknown_column(name: object, known: Iterable[object], where: str = "the data") -> InputError:
     """The error for a column that is not there, with the names that look like it."""
+    from difflib import get_close_matches
+
     names = [str(other) for other in known]
     near = get_close_matches(str(name), names, n=3)
     if near:

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from multivalid.errors import InputError
 from multivalid.groups.blocks import Block
 from multivalid.groups.engine import code_expression, condition_expression
-from multivalid.groups.evaluation import Kept, Span
 from multivalid.groups.family import MISSING, FittedGroups, Groups
 from multivalid.groups.fitting import Fitter, _digits, not_numbers
 from multivalid.groups.frames import numbers, text_values
-from multivalid.groups.items import MOST_GROUPS, Bins, Cross, Flags
+from multivalid.groups.items import Bins, Cross, Flags
+from multivalid.groups.kept import EVERYONE, MOST_GROUPS, Kept, Span
 from multivalid.groups.kinds import NUMBER, kind_of_dtype, unknown_column
 from multivalid.groups.nodes import Column, Missing, render
 from multivalid.groups.predicate import parse
 from multivalid.groups.remote import Frame, draw, fetch, schema_of
-from multivalid.groups.selection import EVERYONE, TooFew, _blocks, _kept
+from multivalid.groups.selection import TooFew, _blocks, _kept
 
 SAMPLE = 500_000  # with at most this many rows bin edges are exact; beyond it only where a sample shows few values
 FEW_VALUES = 20_000

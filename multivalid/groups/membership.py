@@ -157,7 +157,7 @@ class Membership:
     def of(cls, parts: Iterable[Part], rows: int) -> Membership:
         """From parts, whose groups are counted through in their order."""
         made = cls.__new__(cls)
-        made.parts, made.rows = tuple(part for part in parts if part.size), rows
+        made.parts, made.rows = tuple(_joined([part for part in parts if part.size], rows)), rows
         return made
 
     @classmethod
@@ -253,6 +253,13 @@ class Membership:
             parts.append(part.choose(inside.tolist()))
             start += part.size
         return Membership.of(parts, self.rows)
+
+
+def _joined(parts: Sequence[Part], rows: int) -> Iterator[Part]:
+    """Neighbours of bits as one part: what is done part by part is then done once for all of them."""
+    for flags, run in itertools.groupby(parts, key=lambda part: isinstance(part, Flagged)):
+        here = list(run)
+        yield from [Flagged(np.concatenate([part.lines() for part in here]), rows)] if flags and len(here) > 1 else here
 
 
 def _shared(sizes: NDArray[np.intp], part: NDArray[np.intp], overlap: Sequence[bool]) -> NDArray[np.bool_]:

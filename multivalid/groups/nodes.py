@@ -6,9 +6,10 @@ builds these, `engine` turns them into frame expressions and `rows` into Python 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from multivalid.groups.source import is_plain_name
 
@@ -111,6 +112,14 @@ Term: TypeAlias = Column | DatePart | Literal | Negate | Arithmetic
 Condition: TypeAlias = Compare | Member | Missing | Flag | Not | And | Or
 Node: TypeAlias = Term | Condition
 
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 _STRENGTH = {"or": 0, "and": 1, "not": 2, "compare": 3, "+": 4, "-": 4, "*": 5, "/": 5, "negate": 6, "atom": 7}
 
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import narwhals as nw
-
-from multivalid.groups.engine import condition_expression
 from multivalid.groups.nodes import Condition, columns, render
 from multivalid.groups.rows import RowTest, row_test
 from multivalid.groups.source import MAX_STORED
 from multivalid.groups.syntax import parse_condition
+from multivalid.lazy_names import narwhals as nw
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,6 +54,8 @@ class Predicate:
         >>> frame.select(adult=parse("age >= 18").expression(frame.schema))["adult"].to_list()
         [False, True, False]
         """
+        from multivalid.groups.engine import condition_expression
+
         return condition_expression(self.condition, schema, self.text)
 
     def holds(self, row: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.errors import InputError
-from multivalid.groups.calendar import Instant, Nanoseconds
+from multivalid.groups.engine_times import Instant, Nanoseconds
 
 Frame = nw.LazyFrame[Any]
 MOST_VALUES = 50_000_000  # fetched at once: 400 MB of numbers

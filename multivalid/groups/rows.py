@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 from multivalid.errors import InputError, PredicateError
 from multivalid.groups.calendar import PARTS
-from multivalid.groups.engine import COMPARE
 from multivalid.groups.kinds import BOOLEAN, DATE, DATETIME, NUMBER, kind_of_value, moment, value_in
 from multivalid.groups.nodes import (
+    COMPARE,
     And,
     Arithmetic,
     Column,

@@ -10,13 +10,13 @@ from multivalid.errors import InputError
 from multivalid.groups.arrays import ArrayColumns
 from multivalid.groups.blocks import Block
 from multivalid.groups.columns import Columns
-from multivalid.groups.evaluation import Kept, Sources, Span, parts_of
+from multivalid.groups.evaluation import Sources, parts_of
 from multivalid.groups.fitting import Fitter
 from multivalid.groups.items import Entry, Flags
+from multivalid.groups.kept import EVERYONE, Kept, Span
 from multivalid.groups.membership import Membership, everyone
 from multivalid.groups.nodes import render
 
-EVERYONE = "everyone"
 NAMED = 3  # groups named in a note about many
 
 

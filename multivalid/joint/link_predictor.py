@@ -17,7 +17,7 @@ from multivalid.joint.predictor import grids_from_json
 from multivalid.joint.rank_scale import RankScale
 from multivalid.joint.reduction import Form
 from multivalid.practical.predictor import LinkPredictor
-from multivalid.practical.shifts import Shift
+from multivalid.practical.shift_round import Shift
 from multivalid.properties.base import Array
 
 

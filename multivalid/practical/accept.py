@@ -10,7 +10,7 @@ from multivalid.evaluators import Arrays, DenseMembers, pieces
 from multivalid.practical.data import LinkRows, Matching, unit_numbers
 from multivalid.practical.model import Model
 from multivalid.practical.predictor import eta_of
-from multivalid.practical.shifts import ShiftRound
+from multivalid.practical.shift_round import ShiftRound
 from multivalid.properties.base import Array
 
 NEEDED_FOR_ANY = 2.0  # t of the held-out gain over the input below which the input is returned

@@ -24,7 +24,8 @@ from multivalid.practical.certify import certify
 from multivalid.practical.data import LinkRows, Matching, shuffle, unit_numbers
 from multivalid.practical.link import Link, choose_link
 from multivalid.practical.predictor import LinkPredictor
-from multivalid.practical.shifts import ShiftRound, shift_round
+from multivalid.practical.shift_round import ShiftRound
+from multivalid.practical.shifts import shift_round
 from multivalid.properties import Property
 from multivalid.properties.base import Array
 

@@ -6,26 +6,26 @@ import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
-from multivalid.atoms.summary import PREDICTION
+from multivalid.atoms.names import PREDICTION
 from multivalid.discover.bins import Bins, Codes, Ordered, encode
 from multivalid.discover.codec import MOST_TREES, bins_from_json, bins_to_json, tree_from_json, tree_to_json
 from multivalid.discover.forest import add_trees, splits
 from multivalid.discover.grow import Node, Split
 from multivalid.errors import InputError, ModelFileError
-from multivalid.groups.engine import balanced, condition_expression
 from multivalid.groups.frames import open_frame
 from multivalid.groups.nodes import Condition, render
-from multivalid.groups.remote import Frame, schema_of
 from multivalid.groups.rows import RowTest, row_test
-from multivalid.properties.base import Array
+from multivalid.lazy_names import narwhals as nw
+from multivalid.practical.predictor import TOGETHER
 from multivalid.properties.ops import Ops, expressions
 
-TOGETHER = 20  # trees per step of an engine's plan: longer expressions take longer to plan than to run
+if TYPE_CHECKING:
+    from multivalid.groups.remote import Frame
+    from multivalid.properties.base import Array
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,9 @@ class Forest:
 
     def on_frame(self, frame: Frame, eta: str) -> Frame:
         """The lazy frame with what the trees add put on top of its column `eta`; `PREDICTION` is there."""
+        from multivalid.groups.engine import balanced, condition_expression
+        from multivalid.groups.remote import schema_of
+
         schema = schema_of(frame)
         names = [f"__mv_split{k}" for k in range(len(self.conditions))]
         staged = [

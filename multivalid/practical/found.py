@@ -24,8 +24,8 @@ from multivalid.discover.forest import add_trees
 from multivalid.discover.grow import Node
 from multivalid.grid import Grid
 from multivalid.groups.blocks import Holds
-from multivalid.groups.evaluation import Kept
 from multivalid.groups.family import FittedGroups
+from multivalid.groups.kept import Kept
 from multivalid.groups.membership import Membership, flagged
 from multivalid.groups.nodes import render
 from multivalid.groups.recode import with_codes

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from multivalid.batch.plan import label_facts
 from multivalid.errors import ModelFileError
-from multivalid.properties import Property
-from multivalid.properties.base import Array, Interval
+from multivalid.properties.base import Interval
 from multivalid.properties.ops import NUMPY, Ops
 from multivalid.storage import is_number
+
+if TYPE_CHECKING:
+    from multivalid.properties.base import Array, Property
 
 EDGE = 1e-7  # predictions at the end of the range are taken this far inside before the logarithm
 LARGEST = 30.0  # exp(30) on either side of the link is as good as the end
@@ -150,6 +151,8 @@ def choose_link(prop: Property, labels: Array, predictions: Array) -> Link:
 
     What counts is the range of the property, not of the labels: the probability of an event has one in whatever units the labels are.
     """
+    from multivalid.batch.plan import label_facts
+
     facts = label_facts(prop, labels)
     span = _known_range(prop, labels, facts.range, predictions)
     if span is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from multivalid import json_checks as read
 from multivalid.errors import ModelFileError
 from multivalid.evaluators import Evaluator, Members
-from multivalid.practical.blocks import GroupRows
-from multivalid.properties.base import Array
+
+if TYPE_CHECKING:
+    from multivalid.practical.blocks import GroupRows
+    from multivalid.properties.base import Array
 
 ROUNDING = 1e-12  # relative: predictions that differ by less are equal
 FARTHEST = 1e3  # standard deviations from the mean of the base beyond which its curve goes no further

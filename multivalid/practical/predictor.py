@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from multivalid import json_checks as read
-from multivalid.atoms.summary import PREDICTION
+from multivalid.atoms.names import PREDICTION
 from multivalid.batch.predictor import grid_from_json
 from multivalid.errors import InputError, ModelFileError
 from multivalid.evaluators import Arrays, DenseMembers, Evaluator, Members, OneRow, RowMembers, pieces
 from multivalid.grid import Grid
-from multivalid.groups.family import FittedGroups
-from multivalid.groups.membership import Membership
-from multivalid.groups.remote import Frame
-from multivalid.practical.forest import TOGETHER, Forest
 from multivalid.practical.link import SNAP, Link
 from multivalid.practical.model import Model
-from multivalid.practical.shifts import Shift, ShiftRound, flat
-from multivalid.properties.base import Array
+from multivalid.practical.shift_round import Shift, ShiftRound, flat
+
+if TYPE_CHECKING:
+    from multivalid.groups.family import FittedGroups
+    from multivalid.groups.membership import Membership
+    from multivalid.groups.remote import Frame
+    from multivalid.practical.forest import Forest
+    from multivalid.properties.base import Array
+
+TOGETHER = 20  # trees per step of an engine's plan: longer expressions take longer to plan than to run
 
 
 @dataclass(frozen=True)
@@ -115,10 +119,16 @@ class LinkPredictor:
         read.record(data, "link predictor", fields)
         model = None if data["model"] is None else Model.from_json(data["model"], groups - 1)
         rounds = [ShiftRound.from_json(made, groups) for made in read.items(data["rounds"], "rounds")]
-        forest = Forest.from_json(data["forest"]) if "forest" in data else None
+        forest = None if "forest" not in data else _forest(data["forest"])
         if forest is not None and model is None:
             raise ModelFileError("trees need a model to stand on.")
         return cls(grid_from_json(data["grid"]), Link.from_json(data["link"]), model, rounds, forest)
+
+
+def _forest(data: Any) -> Forest:
+    from multivalid.practical.forest import Forest  # few models have trees
+
+    return Forest.from_json(data)
 
 
 def eta_of(by: Evaluator, model: Model, rounds: Sequence[ShiftRound], base: Any, members: Members, found: Any = None) -> Any:

@@ -7,82 +7,20 @@ of the new predictions, because a shift can carry rows over a level's edge.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid import json_checks as read
-from multivalid.evaluators import Arrays, DenseMembers, Evaluator, Members, pieces
 from multivalid.groups.membership import Coded, Membership
 from multivalid.practical.blocks import CodeBlock
 from multivalid.practical.data import LinkRows, Matching, Outcomes
+from multivalid.practical.shift_round import ShiftRound as ShiftRound
 from multivalid.practical.start import PRIOR_ROWS, chance_limit
 from multivalid.properties.base import Array
 
 MOST_PER_LEVEL = 10
-
-
-class Shift(NamedTuple):
-    """Rows of `group` in level `level` of round `round` move by `amount` on the link scale."""
-
-    round: int
-    group: int
-    level: int
-    amount: float
-
-
-@dataclass(frozen=True)
-class ShiftRound:
-    """One round: edges of the levels on the link scale, and the shifts made in it, in order."""
-
-    edges: Array
-    shifts: list[tuple[int, int, float]]
-
-    def shifted(self, by: Evaluator, eta: Any, members: Members) -> Any:
-        """η after the shifts of rows of any kind; they add up, so their order does not matter."""
-        level = by.keep("level", by.place(eta, self._plain_edges))
-        for group, table in self._tables:
-            eta = eta + by.ops.where(members.holds(group), by.look_up(level, table), 0.0)
-        return eta
-
-    def apply(self, eta: Array, membership: Membership) -> Array:
-        """The same for arrays."""
-        out = np.empty_like(eta)
-        for rows in pieces(eta.size):
-            out[rows] = self.shifted(Arrays(), eta[rows], DenseMembers(membership, rows.start, rows.stop))
-        return out
-
-    @cached_property
-    def _plain_edges(self) -> list[float]:
-        return [float(edge) for edge in self.edges]
-
-    @cached_property
-    def _tables(self) -> list[tuple[int, list[float]]]:
-        """Per group, its shift at every level."""
-        tables: dict[int, list[float]] = {}
-        for group, level, amount in sorted(self.shifts):
-            tables.setdefault(group, [0.0] * (self.edges.size + 1))[level] += amount
-        return list(tables.items())
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"edges": self.edges.tolist(), "shifts": [list(shift) for shift in self.shifts]}
-
-    @classmethod
-    def from_json(cls, data: Any, groups: int) -> ShiftRound:
-        """The round that `to_json` described, every index checked."""
-        found = read.record(data, "a round of shifts", ("edges", "shifts"))
-        edges = read.increasing(found["edges"], "the edges of levels")
-        return cls(edges, [_shift(one, groups, edges.size + 1) for one in read.items(found["shifts"], "shifts")])
-
-
-def _shift(value: Any, groups: int, levels: int) -> tuple[int, int, float]:
-    group, level, amount = read.items(value, "a shift [group, level, amount]", 3)
-    return read.whole(group, "group", groups - 1), read.whole(level, "level", levels - 1), read.number(amount, "amount")
 
 
 def shift_round(eta: Array, rows: LinkRows, loss: Matching, edges: Array, most: int | None = None) -> ShiftRound:
@@ -157,8 +95,3 @@ def _step(eta: Array, rows: Outcomes, total: float, loss: Matching) -> float:
             return amount
         amount /= 2
     return 0.0
-
-
-def flat(rounds: list[ShiftRound]) -> list[Shift]:
-    """All shifts of all rounds, in order."""
-    return [Shift(number, *shift) for number, made in enumerate(rounds) for shift in made.shifts]

@@ -2,119 +2,84 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from multivalid.errors import InputError, ScopeError
-from multivalid.properties.base import Property
-from multivalid.properties.classes import Classes, read_class
-from multivalid.properties.dispersion import (
-    CentralMoment,
-    CoefficientOfVariation,
-    DispersionIndex,
-    Kurtosis,
-    MeanAbsoluteDeviation,
-    MeanVarianceUtility,
-    Skewness,
-    Std,
-    Variance,
-)
-from multivalid.properties.distortion import EndpointMix, QuantileMix
-from multivalid.properties.entropic import Entropic
-from multivalid.properties.expectile import Expectile
-from multivalid.properties.functional import Functional
-from multivalid.properties.geometric_mean import GeometricMean
-from multivalid.properties.huber import Huber
-from multivalid.properties.lp_quantile import LpQuantile
-from multivalid.properties.mean import Mean
-from multivalid.properties.mode_entropy import Entropy, Mode
-from multivalid.properties.moment import EventProbability, Moment
-from multivalid.properties.named_distortions import DualPower, ExponentialSpectral, MinVar, ProportionalHazard, Wang
-from multivalid.properties.order_spread import GiniDeviation, InterquartileRange, MedianAbsoluteDeviation, Range, Variantile
-from multivalid.properties.pairs import (
-    BayesPair,
-    ExpectileVariantile,
-    LowerQuantileCVaR,
-    MeanMAD,
-    MeanMoment,
-    MeanStd,
-    MeanVariance,
-    Pair,
-    QuantileCVaR,
-    QuantileIQR,
-    QuantileSpectral,
-)
-from multivalid.properties.quantile import Quantile
-from multivalid.properties.quantiles import Quantiles
-from multivalid.properties.ratio import Ratio
-from multivalid.properties.tail_risk import CVaR, RangeVaR, trimmed_mean
-from multivalid.properties.target import Target
 
-Parsed = Target | Functional
-Entry = tuple[Callable[..., Parsed], tuple[Callable[[str], Any], ...]]
+if TYPE_CHECKING:
+    from multivalid.properties.base import Property
+    from multivalid.properties.functional import Functional
+    from multivalid.properties.pairs import Pair
+    from multivalid.properties.target import Target
 
-# name → (what to build, how to read each parameter)
-CATALOGUE: dict[str, tuple[Callable[..., Property], tuple[Callable[[str], Any], ...]]] = {
-    "mean": (Mean, ()),
-    "median": (lambda: Quantile(0.5), ()),
-    "quantile": (Quantile, (float,)),
-    "expectile": (Expectile, (float,)),
-    "huber": (Huber, (float,)),
-    "lp_quantile": (LpQuantile, (float, float)),
-    "entropic": (Entropic, (float,)),
-    "moment": (Moment, (int,)),
-    "event": (EventProbability, (float, float)),
-    "ratio": (Ratio, (int, int)),
-    "geometric_mean": (GeometricMean, ()),
+    Parsed = Target | Functional
+    Named = TypeVar("Named", bound=Property | Pair)
+
+# What to build, as "module.name" where its module is read on first use, and how to read each parameter.
+Entry = tuple[str | Callable[..., Any], tuple[Callable[[str], Any], ...]]
+
+CATALOGUE: dict[str, Entry] = {
+    "mean": ("mean.Mean", ()),
+    "median": (lambda: _made("quantile.Quantile")(0.5), ()),
+    "quantile": ("quantile.Quantile", (float,)),
+    "expectile": ("expectile.Expectile", (float,)),
+    "huber": ("huber.Huber", (float,)),
+    "lp_quantile": ("lp_quantile.LpQuantile", (float, float)),
+    "entropic": ("entropic.Entropic", (float,)),
+    "moment": ("moment.Moment", (int,)),
+    "event": ("moment.EventProbability", (float, float)),
+    "ratio": ("ratio.Ratio", (int, int)),
+    "geometric_mean": ("geometric_mean.GeometricMean", ()),
 }
-PAIRS: dict[str, tuple[Callable[..., Pair], tuple[Callable[[str], Any], ...]]] = {
-    "mean_variance": (MeanVariance, ()),
-    "mean_std": (MeanStd, ()),
-    "mean_moment": (MeanMoment, (int,)),
-    "mean_mad": (MeanMAD, ()),
-    "quantile_cvar": (QuantileCVaR, (float,)),
-    "lower_quantile_cvar": (LowerQuantileCVaR, (float,)),
-    "quantile_spectral": (QuantileSpectral, (float, float)),
-    "expectile_variantile": (ExpectileVariantile, (float,)),
-    "quantile_iqr": (QuantileIQR, (float, float)),
+PAIRS: dict[str, Entry] = {
+    "mean_variance": ("pairs.MeanVariance", ()),
+    "mean_std": ("pairs.MeanStd", ()),
+    "mean_moment": ("pairs.MeanMoment", (int,)),
+    "mean_mad": ("pairs.MeanMAD", ()),
+    "quantile_cvar": ("pairs.QuantileCVaR", (float,)),
+    "lower_quantile_cvar": ("pairs.LowerQuantileCVaR", (float,)),
+    "quantile_spectral": ("pairs.QuantileSpectral", (float, float)),
+    "expectile_variantile": ("pairs.ExpectileVariantile", (float,)),
+    "quantile_iqr": ("pairs.QuantileIQR", (float, float)),
 }
-FUNCTIONALS: dict[str, tuple[Callable[..., Functional], tuple[Callable[[str], Any], ...]]] = {
-    "variance": (Variance, ()),
-    "std": (Std, ()),
-    "central_moment": (CentralMoment, (int,)),
-    "skewness": (Skewness, ()),
-    "mad": (MeanAbsoluteDeviation, ()),
-    "cv": (CoefficientOfVariation, ()),
-    "dispersion_index": (DispersionIndex, ()),
-    "mean_variance_utility": (MeanVarianceUtility, (float,)),
-    "iqr": (InterquartileRange, (float, float)),
-    "interquartile_range": (InterquartileRange, (float, float)),
-    "median_absolute_deviation": (MedianAbsoluteDeviation, ()),
-    "range": (Range, ()),
-    "kurtosis": (Kurtosis, ()),
-    "trimmed_mean": (trimmed_mean, (float,)),
-    "gini": (GiniDeviation, ()),
-    "variantile": (Variantile, (float,)),
-    "mode": (Mode, ()),
-    "entropy": (Entropy, ()),
-    "cvar": (CVaR, (float,)),
-    "expected_shortfall": (CVaR, (float,)),
-    "es": (CVaR, (float,)),
-    "range_var": (RangeVaR, (float, float)),
-    "wang": (Wang, (float,)),
-    "proportional_hazard": (ProportionalHazard, (float,)),
-    "dual_power": (DualPower, (float,)),
-    "minvar": (MinVar, (float,)),
-    "exponential_spectral": (ExponentialSpectral, (float,)),
-    "quantile_mix": (QuantileMix, (float, float)),
-    "endpoint_mix": (EndpointMix, (float,)),
+FUNCTIONALS: dict[str, Entry] = {
+    "variance": ("dispersion.Variance", ()),
+    "std": ("dispersion.Std", ()),
+    "central_moment": ("dispersion.CentralMoment", (int,)),
+    "skewness": ("dispersion.Skewness", ()),
+    "mad": ("dispersion.MeanAbsoluteDeviation", ()),
+    "cv": ("dispersion.CoefficientOfVariation", ()),
+    "dispersion_index": ("dispersion.DispersionIndex", ()),
+    "mean_variance_utility": ("dispersion.MeanVarianceUtility", (float,)),
+    "iqr": ("order_spread.InterquartileRange", (float, float)),
+    "interquartile_range": ("order_spread.InterquartileRange", (float, float)),
+    "median_absolute_deviation": ("order_spread.MedianAbsoluteDeviation", ()),
+    "range": ("order_spread.Range", ()),
+    "kurtosis": ("dispersion.Kurtosis", ()),
+    "trimmed_mean": ("tail_risk.trimmed_mean", (float,)),
+    "gini": ("order_spread.GiniDeviation", ()),
+    "variantile": ("order_spread.Variantile", (float,)),
+    "mode": ("mode_entropy.Mode", ()),
+    "entropy": ("mode_entropy.Entropy", ()),
+    "cvar": ("tail_risk.CVaR", (float,)),
+    "expected_shortfall": ("tail_risk.CVaR", (float,)),
+    "es": ("tail_risk.CVaR", (float,)),
+    "range_var": ("tail_risk.RangeVaR", (float, float)),
+    "wang": ("named_distortions.Wang", (float,)),
+    "proportional_hazard": ("named_distortions.ProportionalHazard", (float,)),
+    "dual_power": ("named_distortions.DualPower", (float,)),
+    "minvar": ("named_distortions.MinVar", (float,)),
+    "exponential_spectral": ("named_distortions.ExponentialSpectral", (float,)),
+    "quantile_mix": ("distortion.QuantileMix", (float, float)),
+    "endpoint_mix": ("distortion.EndpointMix", (float,)),
 }
 # "var" is what statistics and risk management both call something: the variance, and with a level the value at risk.
-EITHER: dict[str, Entry] = {"var": (lambda tau=None: Variance() if tau is None else Quantile(tau), (float,))}
-SEVERAL: dict[str, tuple[Callable[..., Target], tuple[Callable[[str], Any], ...]]] = {
-    "quantiles": (Quantiles, (lambda text: [float(part) for part in text.split(",")],)),
-    "classes": (Classes, (lambda text: [read_class(part.strip()) for part in text.split(",")],)),
+EITHER: dict[str, Entry] = {"var": (lambda *tau: _made("quantile.Quantile" if tau else "dispersion.Variance")(*tau), (float,))}
+SEVERAL: dict[str, Entry] = {
+    "quantiles": ("quantiles.Quantiles", (lambda text: [float(part) for part in text.split(",")],)),
+    "classes": ("classes.Classes", (lambda text: [_made("classes.read_class")(part.strip()) for part in text.split(",")],)),
 }
 # For every name with parameters, what a person would write.
 EXAMPLES = {
@@ -133,7 +98,6 @@ EXAMPLES = {
 # Names whose parameters may all be left out.
 DEFAULTS = ("iqr", "interquartile_range", "quantile_iqr", "var")
 _USER: dict[str, Property | Pair] = {}
-Named = TypeVar("Named", bound=Property | Pair)
 
 
 def register(name: str, prop: Named) -> Named:
@@ -143,6 +107,7 @@ def register(name: str, prop: Named) -> Named:
 
     Examples
     --------
+    >>> from multivalid import Pair, Property, Quantile
     >>> third = register("lower third", Property.from_identification(lambda g, y: (y <= g) - 1 / 3))
     >>> parse("lower third") is third
     True
@@ -154,6 +119,9 @@ def register(name: str, prop: Named) -> Named:
         raise InputError(f"name must be text without a colon, nor blanks around it, got {name!r}.")
     if name in _entries() or name == "bayes":
         raise InputError(f"{name!r} is a built-in property; choose another name.")
+    from multivalid.properties.base import Property
+    from multivalid.properties.pairs import Pair
+
     if not isinstance(prop, (Property, Pair)):
         raise InputError(f"only a property or a pair can be registered, got {prop!r}.")
     _USER[name] = prop
@@ -170,9 +138,14 @@ def parse(text: str | Parsed) -> Property:
     >>> parse("expectile:0.8")
     Expectile(tau=0.8)
     """
+    from multivalid.properties.base import Property
+
     made = parse_any(text)
     if isinstance(made, Property):
         return made
+    from multivalid.properties.pairs import Pair
+    from multivalid.properties.target import Target
+
     if isinstance(made, Pair):
         raise InputError(f"property {text!r} is a pair of functionals; one property with one value per row is needed here.")
     if isinstance(made, Target):
@@ -191,15 +164,19 @@ def parse_any(text: str | Parsed) -> Parsed:
     >>> parse_any("bayes:expectile:0.8")
     BayesPair(prop=Expectile(tau=0.8))
     """
-    if isinstance(text, (Target, Functional)):
-        return text
     if not isinstance(text, str):
+        from multivalid.properties.functional import Functional
+        from multivalid.properties.target import Target
+
+        if isinstance(text, (Target, Functional)):
+            return text
         raise InputError(f"property must be a property or its name, got {text!r}.")
     if text in _USER:
         return _USER[text]
     name, *values = (part.strip() for part in text.split(":"))
     if name == "bayes" and values:
-        return BayesPair(parse(":".join(values)))
+        made: Parsed = _made("pairs.BayesPair")(parse(":".join(values)))
+        return made
     return _build(text, name, values)
 
 
@@ -208,11 +185,13 @@ def _build(text: str, name: str, values: list[str]) -> Parsed:
     # As people type them: VARIANCE, trimmed mean, Trimmed-Mean.
     known = name if name in entries else "_".join(name.lower().replace("-", " ").split())
     if known not in entries:
+        import difflib
+
         near = difflib.get_close_matches(known, [*entries, *_USER], n=3, cutoff=0.0)
         raise InputError(f"property {text!r} is not known; did you mean {', '.join(map(repr, near[:-1]))} or {near[-1]!r}?")
     build, readers = entries[known]
     if not values and known in DEFAULTS:
-        return build()
+        return _made(build)()  # type: ignore[no-any-return]
     if len(values) != len(readers):
         takes = f"takes {len(readers)} parameter{'s' * (len(readers) != 1)} after colons" if readers else "takes no parameter"
         example = f"; for example {EXAMPLES[known]!r}" if readers else f"; write {known!r}"
@@ -223,7 +202,16 @@ def _build(text: str, name: str, values: list[str]) -> Parsed:
         raise InputError(
             f"property {text!r}: {', '.join(values)} cannot be read as numbers; for example {EXAMPLES[known]!r}."
         ) from None
-    return build(*parameters)
+    return _made(build)(*parameters)  # type: ignore[no-any-return]
+
+
+def _made(build: str | Callable[..., Any]) -> Callable[..., Any]:
+    """What builds a property; given as "module.name", its module is imported now."""
+    if not isinstance(build, str):
+        return build
+    module, name = build.split(".")
+    found: Callable[..., Any] = getattr(import_module(f"multivalid.properties.{module}"), name)
+    return found
 
 
 def _entries() -> dict[str, Entry]:
@@ -245,6 +233,8 @@ def spec_of(prop: Parsed) -> str | None:
     """Text that `parse_any` reads back to `prop`; None when it was built from a function and has no registered name."""
     if prop.spec is not None:
         return prop.spec
+    from multivalid.properties.pairs import BayesPair
+
     if isinstance(prop, BayesPair) and (inner := spec_of(prop.prop)) is not None:
         return f"bayes:{inner}"
     return next((name for name, known in _USER.items() if known is prop or known == prop), None)

@@ -19,7 +19,7 @@ from multivalid.atoms.keys import Digits
 from multivalid.groups.blocks import Block, Holds, Intervals, Product, Values
 from multivalid.groups.columns import Columns
 from multivalid.groups.engine import code_expression, condition_expression
-from multivalid.groups.evaluation import Kept
+from multivalid.groups.kept import Kept
 from multivalid.groups.nodes import render
 from multivalid.groups.remote import Frame, schema_of
 from multivalid.properties.base import Array

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from multivalid.errors import InputError
 from multivalid.groups.blocks import Block, DateParts, Holds, Intervals, Product, Values
-from multivalid.groups.evaluation import Span
 from multivalid.groups.family import FittedGroups
+from multivalid.groups.kept import Span
 from multivalid.groups.kinds import BOOLEAN, NUMBER, TEXT
 from multivalid.sql.conditions import ConditionWriter
 from multivalid.sql.dialects import Chain, Dialect

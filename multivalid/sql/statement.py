@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from multivalid.atoms.summary import PREDICTION
+from multivalid.atoms.names import PREDICTION
 from multivalid.errors import InputError
 from multivalid.groups.family import FittedGroups
 from multivalid.sql.dialects import Chain, dialect_of

@@ -1,0 +1,5 @@
+"""The columns that a frame has under our names while it is worked on."""
+
+from __future__ import annotations
+
+LABEL, PREDICTION, WEIGHT = "__mv_label", "__mv_prediction", "__mv_weight"
