@@ -434,6 +434,11 @@ class Calibration(Generic[T, C]):
         """What this kind of model is of, how its predictors are read, and its certificate."""
         return Property, {"levels": LevelPredictor.from_json, "link": LinkPredictor.from_json}, Certificate
 
+    def _repr_html_(self) -> str:
+        from multivalid.notebook import panel
+
+        return panel(repr(self), self.certificate.summary())
+
     def __repr__(self) -> str:
         groups, moves = len(self.groups), len(self.patches)
         return f"<{type(self).__name__} of {self.property!r} for {groups} groups: {self.certificate.status}, {moves} patches>"

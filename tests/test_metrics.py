@@ -45,6 +45,21 @@ def test_they_are_scorers() -> None:
     assert (np.abs(scores) < 1e-8).all()
 
 
+def test_they_fill_a_metric_frame() -> None:
+    """A table of metrics by group, as fairlearn makes it: the gaps are those of the audit's groups."""
+    fairlearn = pytest.importorskip("fairlearn.metrics", reason="fairlearn is not installed: it comes with the extra 'test'")
+    y, p, w = rows(2)
+    site = np.where(np.arange(500) % 3 == 0, "north", "south")
+    frame = fairlearn.MetricFrame(
+        metrics={"gap": metrics.calibration_gap, "rms": metrics.calibration_rms}, y_true=y, y_pred=p, sensitive_features=site,
+        sample_params={"gap": {"sample_weight": w}, "rms": {"sample_weight": w}},
+    )  # fmt: skip
+    table = mv.audit(y, p, groups=[site == "north", site == "south"], sample_weight=w).table
+    assert frame.by_group["gap"]["north"] == pytest.approx(np.average((p - y)[site == "north"], weights=w[site == "north"]))
+    assert frame.by_group["gap"].to_list() == pytest.approx((np.array(table["gap"])[1:]).tolist(), rel=1e-9)
+    assert frame.overall["rms"] == pytest.approx(metrics.calibration_rms(y, p, sample_weight=w))
+
+
 def test_bad_input_is_named() -> None:
     with pytest.raises(InputError, match="y_pred"):
         metrics.calibration_gap([0, 1], [0.5])

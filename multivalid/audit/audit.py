@@ -242,6 +242,11 @@ class Audit:
 
     property: Any  # what is audited; last: it hides the decorator
 
+    def _repr_html_(self) -> str:
+        from multivalid.notebook import panel
+
+        return panel(f"{type(self).__name__} of {self.property!r}", self.summary())
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.property!r}: {self.verdict}>"
 

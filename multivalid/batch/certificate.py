@@ -212,6 +212,11 @@ class Certificate(Generic[N, W, B]):
     def __str__(self) -> str:
         return self.summary()
 
+    def _repr_html_(self) -> str:
+        from multivalid.notebook import panel
+
+        return panel(f"Certificate: {self.status}", self.summary())
+
     def to_json(self) -> dict[str, Any]:
         """Plain data; infinities and NaN become null."""
         return {one.name: read.plain(getattr(self, one.name)) for one in fields(self)}

@@ -88,6 +88,11 @@ class Verdict:
             parts.append(f"See {'; '.join(self.cite)}.")
         return textwrap.fill(" ".join(parts), width=110)
 
+    def _repr_html_(self) -> str:
+        from multivalid.notebook import panel
+
+        return panel(f"{self.subject}: {self.status}", str(self))
+
     def _opening(self) -> str:
         if self.status == "jointly" and self.partner is not None and repr(self.partner) == self.subject:
             return f"{self.subject} can be calibrated as a pair."

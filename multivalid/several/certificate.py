@@ -89,6 +89,11 @@ class SeveralCertificate:
     def __str__(self) -> str:
         return self.summary()
 
+    def _repr_html_(self) -> str:
+        from multivalid.notebook import panel
+
+        return panel(f"Certificate: {self.status}", self.summary())
+
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {

@@ -19,6 +19,9 @@ class Dialect(ABC):
     name: ClassVar[str]
     double: ClassVar[str] = "DOUBLE"
     quote_mark: ClassVar[str] = '"'
+    joins_texts: ClassVar[bool] = (
+        True  # whether the many values of a column of text are found by a join, rather than by comparisons
+    )
 
     def quote(self, name: str) -> str:
         """A column or table name, whatever characters it has."""
@@ -152,6 +155,7 @@ class RowCarrier(Dialect):
 class DuckDB(RowCarrier):
     name = "duckdb"
     whole_row = "src"
+    joins_texts = False  # an aggregate over the statement would be pushed below the join, and planned for minutes
 
     def number(self, value: float) -> str:
         return _with_exponent(value)  # without an exponent it would be a decimal

@@ -28,6 +28,18 @@ def tree(value: str, edges: Sequence[str], leaves: Sequence[str], *, strict: boo
     return f"CASE WHEN {value} {'>' if strict else '>='} {edges[middle]} THEN {high} ELSE {low} END"
 
 
+def _searched(value: str, constants: Sequence[str]) -> str:
+    """The place of a value among constants in increasing order, −1 where it is none of them.
+
+    A tree finds the largest constant at or below, which then has to be the value itself (and is, for -0.0).
+    """
+    if not constants:
+        return "-1"
+    near = tree(value, constants[1:], [str(k) for k in range(len(constants))], strict=False)
+    same = tree(value, constants[1:], constants, strict=False)
+    return f"CASE WHEN {value} = ({same}) THEN {near} ELSE -1 END"
+
+
 @dataclass
 class Members:
     """Who belongs to which group, as columns of the first stages of a chain.
@@ -112,13 +124,12 @@ class Members:
         if block.kind == BOOLEAN:
             return f"CASE WHEN {column} IS NULL THEN -1 WHEN {column} THEN 0 ELSE 1 END"
         if block.kind != TEXT:
-            # A tree finds the largest value at or below, which then has to be the value itself (and does, for -0.0).
-            near = tree(column, constants[1:], [str(k) for k in range(len(constants))], strict=False)
-            same = tree(column, constants[1:], constants, strict=False)
-            return f"CASE WHEN {column} = ({same}) THEN {near} ELSE -1 END" if constants else "-1"
+            return _searched(column, constants)
         if len(constants) <= FEW:
             cases = "".join(f" WHEN {constant} THEN {k}" for k, constant in enumerate(constants))
             return f"CASE {column}{cases} ELSE -1 END" if constants else "-1"
+        if not self.dialect.joins_texts:
+            return _searched(f"CAST({column} AS VARCHAR)", constants)  # an enumeration has an order of its own
         name = f"mv_v{len(self.chain.joins)}"
         self.chain.tables.append(self.dialect.values(name, ["k", "code"], [f"({c}, {k})" for k, c in enumerate(constants)]))
         self.chain.joins.append(f"LEFT JOIN {name} ON {column} = {name}.k")

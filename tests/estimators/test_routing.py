@@ -75,6 +75,18 @@ def test_groups_after_preprocessing_that_loses_names() -> None:
     assert abs(told[protected["site"] == "north"].mean() - y[protected["site"] == "north"].mean()) < 0.03
 
 
+def test_names_that_preprocessing_keeps_can_be_grouped_by() -> None:
+    """With set_output the scaled columns keep their names: groups are of the values that the model sees."""
+    X, _, y = people()
+    model = make_pipeline(StandardScaler(), MulticalibratedRegressor(groups=["a > 0", "a <= 0"])).set_output(transform="pandas")
+    told = model.fit(X, y).predict(X)
+    above = (X["a"] > X["a"].mean()).to_numpy()
+    assert abs(told[above].mean() - y[above].mean()) < 0.03
+    bare = make_pipeline(StandardScaler(), MulticalibratedRegressor(groups=["a > 0"]))
+    with pytest.raises(InputError, match="a"):
+        bare.fit(X, y)
+
+
 def test_group_data_of_other_rows_and_both_names_are_refused() -> None:
     X, protected, y = people(200)
     with pytest.raises(InputError, match="group_data has 199 rows but X has 200"):

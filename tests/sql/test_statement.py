@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -81,6 +82,40 @@ def test_a_missing_prediction_stays_missing(database: Any) -> None:
     database.load("scores", table, models.KINDS)
     answer = database.query(statement(predictor, groups, "scores", ["p"], ["calibrated"], database.dialect))
     assert sorted(int(line[0]) for line in answer if line[-1] is None) == [3]
+
+
+def test_an_aggregate_over_the_statement_is_planned_at_once() -> None:
+    """DuckDB pushes aggregates below joins; with a join in the statement the plan grew from stage to stage without end."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(
+        {"site": rng.choice([f"s{k}" for k in range(24)], 500), "age": rng.integers(0, 90, 500), "p": rng.random(500)}
+    )
+    groups = mv.Groups(["site", mv.bins("age", 10), mv.cross("site", mv.bins("age", 2))]).fit(data)
+    predictor = models.link_predictor(rng, len(groups) - 1, "logit")
+    text = statement(predictor, groups, "scores", ["p"], ["calibrated"], "duckdb")
+    connection = duckdb.connect()
+    connection.register("scores", data)
+    (total,) = connection.execute(f"SELECT sum(calibrated) FROM ({text})").fetchone()
+    expected = predictor.predict(data["p"].to_numpy(), Membership.from_masks(groups.masks(data), 500))
+    assert total == pytest.approx(expected.sum(), rel=1e-12)
+
+
+def test_enumerations_are_compared_as_text() -> None:
+    """An enumeration of DuckDB has an order of its own, which is not that of its texts."""
+    rng = np.random.default_rng(1)
+    names = [f"s{k}" for k in range(20)]
+    data = pd.DataFrame({"site": rng.choice(names, 400), "p": rng.random(400)})
+    groups = mv.Groups(["site"]).fit(data)
+    predictor = models.link_predictor(rng, len(groups) - 1, "logit")
+    text = statement(predictor, groups, "scores", ["p"], ["calibrated"], "duckdb")
+    connection = duckdb.connect()
+    connection.register("given", data)
+    listed = ", ".join(f"'{name}'" for name in reversed([*names, "other"]))
+    connection.execute(f"CREATE TYPE places AS ENUM ({listed})")
+    connection.execute("CREATE TABLE scores AS SELECT site::places AS site, p FROM given")
+    found = [line[-1] for line in connection.execute(text).fetchall()]
+    expected = predictor.predict(data["p"].to_numpy(), Membership.from_masks(groups.masks(data), 400))
+    np.testing.assert_allclose(sorted(found), np.sort(expected), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres", "spark"])
