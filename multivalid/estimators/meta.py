@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
+    column_or_1d,
     has_fit_parameter,
     validate_data,
 )
@@ -63,6 +64,7 @@ class Multicalibrated(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _known(self, y: Any, rowwise: Rowwise, params: dict[str, Any]) -> tuple[Any, Rowwise, dict[str, Any]]:
         """Labels that are there, what belongs to their rows, and what goes on to model and splitter (values per row are cut too)."""
+        y = column_or_1d(y, warn=True)
         rows = len(y)
         cut = {name: value for name, value in params.items() if np.ndim(value) and len(value) == rows}
         labels, held = known_labels(y, self.positive, self.missing_rows, {**rowwise, **cut})
