@@ -153,6 +153,7 @@ _HOMES = {
     "pairs": [
         "BayesPair",
         "ExpectileVariantile",
+        "LowerQuantileCVaR",
         "MeanMAD",
         "MeanMoment",
         "MeanStd",
