@@ -59,7 +59,7 @@ NOT_TO_SERVE = [
 
 def asked(path: Path) -> set[str]:
     """Modules loaded by a fresh process that reads a model and answers one request; the answer is that of this process."""
-    row = {"site": "b", "age": 40}
+    row = {"site": "b", "age": 40, "x": 0.3}
     answer = mv.load(path).predict_one(0.4, row)
     code = f"import multivalid as mv; assert mv.load({str(path)!r}).predict_one(0.4, {row!r}) == {answer!r}"
     return after(code)
@@ -81,11 +81,14 @@ def test_a_saved_model_answers_with_numpy_and_the_standard_library(tmp_path, pro
 
 
 def test_a_saved_model_with_found_trees_answers_without_frames(tmp_path):
-    rng = np.random.default_rng(0)
-    data = pd.DataFrame({"site": rng.choice(list("abcd"), 4000), "age": rng.integers(18, 90, 4000)})
-    said = np.full(4000, 0.5)
-    y = (rng.random(4000) < 0.3 + 0.4 * ((data["site"] == "b") & (data["age"] > 50))).astype(float)
-    fitted = mv.multicalibrate(y, said, groups=[], data=data, features=["site", "age"])
+    rng = np.random.default_rng(5)
+    data = pd.DataFrame(
+        {"age": rng.integers(18, 90, 12_000), "site": rng.choice(list("abcd"), 12_000), "x": rng.normal(size=12_000)}
+    )
+    off = 1.5 * np.sin(2 * data["x"]) * (data["age"] - 54) / 18 + 0.8 * (data["site"] == "b")
+    z = rng.normal(size=12_000)
+    y, said = (rng.random(12_000) < 1 / (1 + np.exp(-z - off))).astype(float), 1 / (1 + np.exp(-z))
+    fitted = mv.multicalibrate(y, said, groups=["site"], data=data, features=["age", "x", "site"])
     assert fitted.predictor.forest is not None
     fitted.save(tmp_path / "model.json")
     assert asked(tmp_path / "model.json").isdisjoint([*HEAVY, "scipy", "narwhals", "multivalid.audit.audit", "multivalid.sources"])
