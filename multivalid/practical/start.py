@@ -19,7 +19,6 @@ from multivalid.practical.solve import solve
 from multivalid.properties.base import Array
 
 SUBSAMPLE = 20_000  # the first steps on large data use this many rows
-MIDDLE = 100_000  # and the next ones this many, where models bend: the way there is long, and the last steps alone need every row
 MOST_PRODUCTS = 32
 SCREEN_VARIANCE_ROWS = 30_000
 PRIOR_ROWS = 25.0  # a product of two features must rest on more rows than this to stand out
@@ -48,8 +47,6 @@ def stages(rows: LinkRows, loss: Matching) -> list[Stage]:
         if added.stop > added.start and statistic(more, added, rows, loss) > beyond_chance(added.stop - added.start):
             if large:
                 more = newton.fit(more, sample, loss, done.ridge, tolerance=1 / 8).model
-            if len(rows) > 4 * MIDDLE:
-                more = newton.fit(more, rows.part(0, MIDDLE), loss, done.ridge, warm=True).model
             done = newton.fit(more, rows, loss, done.ridge, warm=True)
             found.append(Stage(name, done))
     pairs = screen(done.model, rows, done.identification)
