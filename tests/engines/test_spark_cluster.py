@@ -24,7 +24,7 @@ def test_spark_cluster_of_two_workers_gives_the_answers_of_memory() -> None:
         pytest.skip("Java is not installed, Spark cannot start")
     root = Path(__file__).parents[2]
     command = [sys.executable, "-m", "tests.engines.cluster_job"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     told = json.loads(done.stdout.splitlines()[-1])
 
