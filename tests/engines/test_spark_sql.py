@@ -26,8 +26,11 @@ def enter(spark: Any, data: pd.DataFrame, kinds: dict[str, str]) -> None:
     spark.createDataFrame(list(zip(*columns, strict=True)), schema=schema).createOrReplaceTempView("scores")
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("name", MAKERS)
+# Spark compiles the statement of a pair for a minute: one draw of each.
+CASES = [(name, seed) for name in MAKERS for seed in ((0,) if "pair" in name else (0, 1))]
+
+
+@pytest.mark.parametrize(("name", "seed"), CASES)
 def test_spark_predicts_the_same(spark: Any, name: str, seed: int) -> None:
     data, groups, predictor, expected, columns = drawn(name, 300, seed)
     enter(spark, data, models.KINDS)
