@@ -11,7 +11,8 @@ from multivalid.online.sharp.play import BUCKET, COPY, GUIDE, NEARBY, OFFSET, OT
 from multivalid.online.sharp.promise import FLOORS, KAPPA, cell_bounds, squared_bounds
 from multivalid.online.sharp.ranges import grow
 from multivalid.online.sharp.span import span_of
-from multivalid.online.sharp.tables import BASE_MEAN, BASE_SQUARES, BOUND, MISS, START, Tables
+from multivalid.online.sharp.tables import BASE_MEAN, BASE_SQUARES, BOUND, MISS, ROUNDS, START, Tables
+from multivalid.online.sharp.walk import pull_of
 from multivalid.properties.parse import parse
 
 
@@ -101,3 +102,11 @@ def test_a_batch_is_paid_together() -> None:
     assert t.played[0] == pytest.approx((1 + 0.5 + 0.4) / 4)
     assert t.far[0] == pytest.approx([1 + total * 0.1 * 0.5**k / (2 * 0.8) for k in range(16)])
     assert t.near[0] == pytest.approx([1 - total * 0.6 * 0.5**k / (2 * 0.8) for k in range(16)])
+
+
+@pytest.mark.parametrize(("miss", "typical"), [(0.0, 1e-6), (3e-4, 3e-4), (0.2, 0.2)])
+def test_the_typical_miss_has_a_floor_far_below_any_range(miss: float, typical: float) -> None:
+    t = OnlineMulticalibrator("mean", 1, labels=(0.0, 1.0))._engine.tables
+    assert pull_of(t, 0).typical == 1.0  # before the first round
+    t.running[[ROUNDS, MISS]] = 50.0, 50.0 * miss
+    assert pull_of(t, 0).typical == pytest.approx(typical)
