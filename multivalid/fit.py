@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 from multivalid.atoms import select
@@ -18,7 +19,7 @@ from multivalid.batch.plan import Plan, make_plan
 from multivalid.batch.predictor import LevelPredictor
 from multivalid.calibration import Calibration, JointCalibration
 from multivalid.collateral import with_collateral
-from multivalid.fit_found import Found, fit_with_columns, positions
+from multivalid.fit_found import Found, find_for_several, fit_with_columns, positions
 from multivalid.fit_options import Asked, OnInterrupt, checked_mode, refuse_clusters
 from multivalid.grid import Grid
 from multivalid.groups.remote import gather, lazy_frame
@@ -231,8 +232,8 @@ def multicalibrate(
     random_state : int
         Seed of the holdout draw, and in practical mode of the folds.
     features : list of str, optional
-        Columns of `data` in which groups that nobody named may be found (practical mode, a single property). Predictions then need
-        these columns too; missing values and categories never seen are allowed.
+        Columns of `data` in which groups that nobody named may be found (practical mode; not for pairs). Predictions then need
+        these columns too; missing values and categories never seen are allowed. For `Quantiles` and `Classes` what is found are rules.
     readable : bool
         With features: keep rules only, groups of at most three conditions that `groups` of the result lists, and no trees.
     blocks, time : array-like or column name, optional
@@ -276,15 +277,16 @@ def multicalibrate(
     holdout, blocks, time, cluster = given.others.values()
     # The products are small: threads would spin more than they compute.
     with one_blas_thread():
-        if features is not None or readable or blocks is not None or time is not None:
+        wanted = features is not None or readable or blocks is not None or time is not None
+        found = Found(features, readable, blocks if cluster is None else cluster, time) if wanted else None
+        if len(target.coordinates) > 1 and not target.joint:
+            return _several(target, y_true, y_pred, groups, data, sample_weight, (holdout, cluster), asked, found)
+        if found is not None:
             goal = practical.Goal(m, grid, alpha, control)
-            found = Found(features, readable, blocks if cluster is None else cluster, time)
             return fit_with_columns(
                 y_true, y_pred, groups, data, target, found, goal, mode=mode, sample_weight=sample_weight, holdout=holdout,
                 seed=random_state,
             )  # fmt: skip
-        if len(target.coordinates) > 1 and not target.joint:
-            return _several(target, y_true, y_pred, groups, data, sample_weight, (holdout, cluster), asked)
         if isinstance(target, Pair):
             frame = lazy_frame(data)
             data = data if frame is None else gather(frame, "pairs are calibrated")
@@ -355,7 +357,15 @@ def _pair(pair: Pair, rows: Rows, held: Rows | None, asked: Asked) -> JointCalib
 
 
 def _several(
-    target: Target, y_true: Any, y_pred: Any, groups: Any, data: Any, sample_weight: Any, parts: tuple[Any, Any], asked: Asked
+    target: Target,
+    y_true: Any,
+    y_pred: Any,
+    groups: Any,
+    data: Any,
+    sample_weight: Any,
+    parts: tuple[Any, Any],
+    asked: Asked,
+    found: Found | None,
 ) -> SeveralCalibration:
     """Several columns under one constraint; grid, m, alpha and lipschitz are one value or one per column."""
     from multivalid.several import fit as several
@@ -369,11 +379,20 @@ def _several(
         y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=len(target.coordinates), target=target,
         cluster=cluster,
     )  # fmt: skip
-    fitting, held = split(rows, select.marked(holdout, data, "holdout"), asked.seed)
+    marked, note = select.marked(holdout, data, "holdout"), ""
+    if found is not None:
+        columns = [y_pred] if isinstance(y_pred, str) else list(y_pred) if isinstance(y_pred, (list, tuple)) else []
+        used = {"y_true": y_true, "sample_weight": sample_weight} | {f"y_pred[{k}]": name for k, name in enumerate(columns)}
+        try:
+            rows, note = find_for_several(rows, target, goal, found, asked.mode, marked, used)
+        except KeyboardInterrupt:
+            if not asked.control.keep_interrupted:
+                raise
+            goal = replace(goal, interrupted=True)
+    fitting, held = split(rows, marked, asked.seed)
     done = several.fit(fitting, target, goal, held=held)
-    return SeveralCalibration(target, rows.groups, done.predictor, done.certificate, done.levels, held or fitting).fitted_on(
-        fitting
-    )
+    told = replace(done.certificate, note="\n".join(filter(None, [note, done.certificate.note])))
+    return SeveralCalibration(target, rows.groups, done.predictor, told, done.levels, held or fitting).fitted_on(fitting)
 
 
 def split(rows: Rows, holdout: Any, random_state: int) -> tuple[Rows, Rows | None]:

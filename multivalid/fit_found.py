@@ -21,7 +21,7 @@ from multivalid.groups.membership import Membership
 from multivalid.groups.remote import draw, fetch, lazy_frame
 from multivalid.practical import fit as practical
 from multivalid.practical.found import Columns, fit_found, judge_found, time_blocks
-from multivalid.properties import Pair, Property
+from multivalid.properties import Pair
 
 SAMPLE = 1_000_000  # rows of a lazy frame that come to the driver
 
@@ -41,10 +41,8 @@ class Found:
             raise InputError("readable=, blocks= and time= go with features=, the columns in which groups may be found.")
         if mode != "practical":
             raise InputError(f'features= goes with mode="practical", got mode={mode!r}.')
-        if isinstance(prop, Pair) or not isinstance(prop, Property):
-            raise InputError(
-                f"features= needs a single property, got {prop!r}; find groups with discover, and name them in groups=."
-            )
+        if isinstance(prop, Pair):
+            raise InputError(f"features= is not for pairs, got {prop!r}; find groups with discover, and name them in groups=.")
         if data is None:
             raise InputError("features= names columns, but data=None; pass the frame as data=.")
         if self.blocks is not None and self.time is not None:
@@ -104,6 +102,26 @@ def fit_with_columns(
     return with_collateral(done, frame.to_native(), (y_true, y_pred, sample_weight), held)
 
 
+def find_for_several(
+    rows: Any, target: Any, goal: Any, asked: Found, mode: str, holdout: Any, used: dict[str, Any]
+) -> tuple[Any, str]:
+    """Rows of several columns of predictions with the groups found in the columns of their frame, and what to say of them."""
+    from multivalid.several.found import with_found_rules
+
+    asked.check(target, mode, rows.frame)
+    if len(rows) < LEAST_ROWS:
+        raise InputError(
+            f"features= needs at least {LEAST_ROWS} rows to find and confirm groups, got {len(rows)}; name groups instead."
+        )
+    frame = rows.frame if rows.kept is None or len(rows.frame) == len(rows) else rows.frame[rows.kept]
+    names, notes = checked_names(asked.features, frame.columns, used, label=used["y_true"])
+    fitting = positions(rows, holdout, goal.seed)[0]
+    bins = fit_features(frame[fitting].select(names), names, MOST_CODES - 2, named=True)
+    columns = Columns(bins.bins, encode(bins.bins, frame), True)
+    wide, note = with_found_rules(rows, target, goal, columns, fitting, _units(asked, frame, rows))
+    return wide, "\n".join([*notes, *bins.notes, note])
+
+
 def _arrays(rows: Any, held: NDArray[np.intp]) -> Any:
     """Boolean arrays among the named groups, for the rows held out."""
     if not rows.groups.arrays:
@@ -118,7 +136,7 @@ def positions(rows: Any, holdout: Any, seed: int) -> tuple[NDArray[np.intp], NDA
     everyone = np.arange(len(rows))
     if holdout is None:
         return everyone, None
-    marked = replace(rows, predictions=everyone.astype(np.float64)) if rows.predictions.ndim == 1 else rows
+    marked = replace(rows, predictions=everyone.astype(np.float64))
     fitting, held = marked.split(holdout, seed)
     assert held is not None
     return fitting.predictions.astype(np.intp), held.predictions.astype(np.intp)

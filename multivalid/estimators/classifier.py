@@ -21,7 +21,7 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
     """Fit a classifier, then make its probabilities right on average for every group.
 
     With two classes the probability of the second is calibrated; with more, all classes together (see `multivalid.Classes`): they sum to
-    one, and are right for every group as they are. With `features`, each class is calibrated against the rest, then divided by their sum.
+    one, and are right for every group as they are.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
     estimator_ : classifier
         The model fitted on all rows.
     calibrations_ : list of Calibration
-        One for two classes; a `SeveralCalibration` of all for more, or with `features` one per class.
+        One for two classes; a single `SeveralCalibration` of all for more.
 
     Examples
     --------
@@ -86,9 +86,8 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
             self.calibrations_ = [self._calibrate(X, codes, predictions, weights, target, where)]
             return self
         self.calibrations_ = [
-            self._calibrate(X, (y == label).astype(np.float64), predictions[:, k], weights, "mean", where)
-            for k, label in enumerate(self.classes_)
-            if k or self.classes_.size > 2
+            self._calibrate(X, (y == label).astype(np.float64), predictions[:, 1], weights, "mean", where)
+            for label in self.classes_[1:]
         ]
         return self
 
@@ -99,16 +98,10 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
         raw, where = self._raw(self.estimator_, X), one_of(group_data, sensitive_features)
         if self._together():
             return self._calibrated(self.calibrations_[0], X, raw, where)
-        columns = [
-            self._calibrated(calibration, X, raw[:, k - len(self.calibrations_)], where)
-            for k, calibration in enumerate(self.calibrations_)
-        ]
-        if len(columns) == 1:
-            return np.column_stack([1 - columns[0], columns[0]])
-        found = np.column_stack(columns) if columns else np.ones((raw.shape[0], 1))
-        total = found.sum(axis=1, keepdims=True)
-        with np.errstate(invalid="ignore"):
-            return np.where(total > 0, found / total, raw)  # no class likely at all: the model's own word
+        if not self.calibrations_:
+            return np.ones((raw.shape[0], 1))  # one class alone
+        second = self._calibrated(self.calibrations_[0], X, raw[:, 1], where)
+        return np.column_stack([1 - second, second])
 
     def predict(self, X: Any, *, group_data: Any = None, sensitive_features: Any = None) -> NDArray[Any]:
         """The most probable class; `group_data` as in `fit`."""
@@ -116,8 +109,8 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
         return np.asarray(self.classes_[most])
 
     def _together(self) -> bool:
-        """Whether all classes are fitted at once; groups are found in columns for one probability at a time."""
-        return self.classes_.size > 2 and self.features is None
+        """Whether all classes are fitted at once."""
+        return bool(self.classes_.size > 2)
 
     def _model(self) -> Any:
         return LogisticRegression() if self.estimator is None else self.estimator

@@ -108,7 +108,7 @@ def fit_found(
     held, fitting = _split(len(rows), blocks, random_state)
     search = _Search(every, rows.predictions, columns, loss, goal, held, fitting, random_state)
     final, report, stopped = search.work_out()
-    groups, membership = _family(rows, final, columns)
+    groups, membership = with_found(rows, final.rules, columns)
     forest = Forest.of(columns.bins, final.trees) if final.trees else None
     wide = replace(rows, groups=groups, membership=membership)
     bare = LinkPredictor(Grid([0.0]), link, final.start.model if final.name != "input" else None, final.start.rounds, forest)
@@ -121,6 +121,21 @@ def fit_found(
         done, prop, predictor.grid, len(predictor.patches), potential, alpha=goal.alpha, stopped=stopped, note="\n".join(report)
     )
     return FoundFit(groups, predictor, grid.round(predictions), certificate, wide)
+
+
+def find_rules(
+    rows: Rows, prop: Property, goal: practical.Goal, columns: Columns, *, blocks: NDArray[Any] | None = None, random_state: int = 0
+) -> tuple[list[Rule], str]:
+    """The rules alone that rows held out confirm for one column of predictions, and what to say of them."""
+    link = choose_link(prop, rows.labels, rows.predictions)
+    columns = replace(columns, readable=True).with_prediction(rows.predictions)
+    weights = rows.weights / rows.weights.mean()
+    every = LinkRows(rows.labels, weights, link.forward(rows.predictions), with_codes(rows.membership))
+    held, fitting = _split(len(rows), blocks, random_state)
+    search = _Search(every, rows.predictions, columns, Matching(prop, link), goal, held, fitting, random_state)
+    named, _ = search.named()
+    kept, _ = _chosen([named, *search.plans(named)], search.gain)
+    return kept.rules, _found_line(kept, columns, held.size)
 
 
 def judge_found(made: FoundFit, rows: Rows, held: Rows, prop: Property, forest_values: Array | None) -> FoundFit:
@@ -291,10 +306,10 @@ def _found_line(plan: _Plan, columns: Columns, held: int) -> str:
     return f"Found in {len(columns.bins) - 1} columns and confirmed on {held:,} rows not fitted: {kept}."
 
 
-def _family(rows: Rows, plan: _Plan, columns: Columns) -> tuple[FittedGroups, Membership]:
-    """Named groups, and rules as groups named by their conditions."""
+def with_found(rows: Rows, rules: Sequence[Rule], columns: Columns) -> tuple[FittedGroups, Membership]:
+    """Named groups, and rules as groups named by their conditions; `columns` has the codes of these rows."""
     names, kept, masks = list(rows.groups.names), list(rows.groups.kept), []
-    for rule in plan.rules:
+    for rule in rules:
         condition = rule.condition(columns.bins)
         text = render(condition)
         names.append(text if text not in names else f"{text} (found)")

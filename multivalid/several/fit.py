@@ -44,6 +44,7 @@ class Goal:
     lipschitz: Sequence[Any]
     control: Control
     seed: int
+    interrupted: bool = False  # Ctrl-C came before the fit began
 
     @classmethod
     def of(cls, target: Target, mode: str, grid: Any, m: Any, alpha: Any, lipschitz: Any, control: Control, seed: int) -> Goal:
@@ -121,6 +122,8 @@ def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> 
 def _parts(rows: Rows, target: Target, goal: Goal) -> tuple[Sequence[Predictor], Sequence[Certificate] | None, str, bool]:
     """A predictor for each column, their own certificates before the last constraint, what to say of all, and whether Ctrl-C came."""
     try:
+        if goal.interrupted:
+            raise KeyboardInterrupt
         if goal.mode != "practical":
             return (*_by_theorem(rows, target, goal), "", False)
         if target.coupled:

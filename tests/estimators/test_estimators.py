@@ -204,16 +204,20 @@ class TestFitting:
         with pytest.raises(mv.MultivalidError, match="must have predict_proba, but LinearSVC has not"):
             MulticalibratedClassifier(LinearSVC()).fit(self.X, self.y > 0)
 
-    def test_where_no_class_is_likely_the_model_has_its_say(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        y = np.digitize(self.y, [-0.3, 0.3])
-        model = MulticalibratedClassifier(features=["x0", "x1"]).fit(self.X, y)  # one class at a time
-        chances = np.zeros((len(self.X), 3))
-        chances[1:] = [0.1, 0.1, 0.2]  # the first row has no chance of anything, the others half a chance of something
-        columns = iter(chances.T)
-        monkeypatch.setattr(model, "_calibrated", lambda *given: next(columns))
-        found = model.predict_proba(self.X)
-        np.testing.assert_array_equal(found[0], model.estimator_.predict_proba(self.X[:1])[0])
-        np.testing.assert_allclose(found[1:], np.tile([0.25, 0.25, 0.5], (len(self.X) - 1, 1)))
+    def test_groups_are_found_for_several_classes_together(self) -> None:
+        rng = np.random.default_rng(7)
+        X = rng.uniform(-1, 1, (4000, 2))
+        inside = (X[:, 0] > 0) & (X[:, 1] > 0)
+        chance = np.where(inside[:, None], [0.7, 0.2, 0.1], [0.1, 0.4, 0.5])
+        y = (chance.cumsum(axis=1) > rng.random(4000)[:, None]).argmax(axis=1)
+        model = MulticalibratedClassifier(features=["x0", "x1"]).fit(X, y)
+        found = model.predict_proba(X)
+        np.testing.assert_allclose(found.sum(axis=1), 1.0)
+        (together,) = model.calibrations_
+        assert isinstance(together, mv.SeveralCalibration)
+        plain = model.estimator_.predict_proba(X)
+        off = [np.abs((p - chance)[inside].mean(axis=0)).max() for p in (plain, found)]
+        assert off[1] < 0.5 * off[0]
 
     def test_several_classes(self) -> None:
         y = np.array(["low", "mid", "top"])[np.digitize(self.X[:, 0], [-0.5, 0.5])]

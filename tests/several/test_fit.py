@@ -243,3 +243,87 @@ def test_products_of_groups_go_through_files_single_rows_and_sql(tmp_path):
     duckdb.register("rows", data)
     found = duckdb.sql(again.to_sql("rows", columns)).df()
     assert np.abs(found.iloc[:, -3:].to_numpy() - expected).max() < 1e-9
+
+
+def forgotten(rows, seed):
+    """A group that nobody named: its spread is three times that of the others, and its kinds are others."""
+    rng = np.random.default_rng(seed)
+    data = pd.DataFrame({"age": rng.integers(18, 90, rows), "city": rng.choice(["Rome", "Oslo", "Bonn"], rows)})
+    inside = ((data["age"] >= 50) & (data["city"] == "Oslo")).to_numpy()
+    x = rng.normal(size=rows)
+    data["y"] = x + np.where(inside, 3.0, 1.0) * rng.normal(size=rows)
+    for tau, z in zip(TAUS, (-1.2816, 0.0, 1.2816), strict=True):
+        data[f"q{tau}"] = x + z
+    chance = np.where(inside[:, None], [0.6, 0.1, 0.3], [0.2, 0.5, 0.3])
+    data["kind"] = np.array(["a", "b", "c"])[(chance.cumsum(axis=1) > rng.random(rows)[:, None]).argmax(axis=1)]
+    for name, share in zip("abc", (0.25, 0.45, 0.3), strict=True):
+        data[f"p{name}"] = share
+    return data, inside, chance
+
+
+def test_quantiles_are_right_for_a_group_found_in_columns(tmp_path):
+    data, _, _ = forgotten(8000, 1)
+    said = [f"q{tau}" for tau in TAUS]
+    made = mv.multicalibrate(
+        "y", said, groups=["city"], data=data, property=mv.Quantiles(TAUS), features=["age", "city"], holdout=0.2
+    )
+    assert any("age" in name for name in made.groups.names)
+    assert "confirmed on" in made.certificate.note
+    new, inside, _ = forgotten(8000, 2)
+    after = made.predict(said, data=new)
+    assert (np.diff(after, axis=1) >= 0).all()
+    covered = (new["y"].to_numpy()[inside, None] <= after[inside]).mean(axis=0)
+    assert np.abs(covered - TAUS).max() < 0.06
+    made.save(tmp_path / "m.json")
+    again = mv.load(tmp_path / "m.json")
+    assert np.array_equal(again.predict(said, data=new), after)
+    row = new.iloc[0].to_dict()
+    assert np.allclose(again.predict_one([row[name] for name in said], row), after[0], atol=1e-9)
+    lazily = again.predict(said, data=pl.from_pandas(new).lazy()).collect()
+    assert np.abs(lazily.select(pl.selectors.starts_with("calibrated")).to_numpy() - after).max() < 1e-9
+
+
+def test_classes_are_right_for_a_group_found_in_columns():
+    data, _, _ = forgotten(8000, 3)
+    asked = {"groups": [], "data": data, "property": mv.Classes(["a", "b", "c"]), "features": ["age", "city"]}
+    made = mv.multicalibrate("kind", ["pa", "pb", "pc"], **asked)
+    new, inside, chance = forgotten(4000, 4)
+    after = made.predict(["pa", "pb", "pc"], data=new)
+    assert np.abs(after.sum(axis=1) - 1).max() < 1e-9
+    assert np.abs((after - chance)[inside].mean(axis=0)).max() < 0.06
+    assert np.abs((after - chance)[~inside].mean(axis=0)).max() < 0.03
+
+
+def test_ctrl_c_while_groups_are_found(monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("multivalid.several.found.find_rules", interrupt)
+    data, _, _ = forgotten(1000, 5)
+    asked = {"groups": [], "data": data, "property": mv.Classes(["a", "b", "c"]), "features": ["age", "city"]}
+    with pytest.raises(KeyboardInterrupt):
+        mv.multicalibrate("kind", ["pa", "pb", "pc"], **asked)
+    made = mv.multicalibrate("kind", ["pa", "pb", "pc"], on_interrupt="return", **asked)
+    assert made.certificate.status == "budget"
+    assert "Interrupted" in made.certificate.note
+    assert np.allclose(made.predict(["pa", "pb", "pc"], data=data), [0.25, 0.45, 0.3])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"features": ["kind"]}, "is the label"),
+        ({"features": ["nowhere"]}, "nowhere"),
+        ({"features": []}, "names no column"),
+        ({"mode": "theorem"}, "goes with mode"),
+        ({"features": None, "readable": True}, "go with features"),
+        ({"data": None}, "data"),
+    ],
+)
+def test_bad_features_are_told(change, message):
+    data, _, _ = forgotten(400, 6)
+    given = {"data": data, "features": ["age"], **change}
+    said = data[["pa", "pb", "pc"]].to_numpy()
+    label = "kind" if given["data"] is not None else data["kind"].to_numpy()
+    with pytest.raises(InputError, match=message):
+        mv.multicalibrate(label, said, groups=[], property=mv.Classes(["a", "b", "c"]), **given)
