@@ -17,7 +17,7 @@ from multivalid.batch.predictor import LevelPredictor, Predictor
 from multivalid.errors import InputError, ModelFileError
 from multivalid.evaluators import RowMembers
 from multivalid.groups.family import FittedGroups
-from multivalid.model_file import Ends, Reader, described, parts, predictor_of
+from multivalid.model_file import Ends, Reader, described, parts, predictor_of, seen_in
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.properties.base import Property
 from multivalid.properties.target import Target
@@ -427,7 +427,7 @@ class Calibration(Generic[T, C]):
             raise ModelFileError(f"property must be {what}, got {content['property']!r}.")
         predictor = predictor_of(found.predictor, len(found.groups), predictors)
         made = certificate.from_json(found.certificate, complete=found.complete)
-        return cls(found.property, found.groups, predictor, made, seen=found.seen)  # type: ignore[arg-type]
+        return cls(found.property, found.groups, predictor, made, seen=seen_in(found.range, found.property))  # type: ignore[arg-type]
 
     @classmethod
     def _readers(cls) -> tuple[type, Mapping[str, Reader[Predictor]], type[Certificate[Any, Any, Any]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -12,6 +11,7 @@ from multivalid.json_checks import shown
 from multivalid.properties.meaning import meaning, same_meaning
 from multivalid.properties.parse import is_registered, parse_any, spec_of
 from multivalid.properties.target import Target
+from multivalid.storage import is_number
 
 if TYPE_CHECKING:
     from multivalid.properties.parse import Parsed
@@ -40,7 +40,7 @@ class Parts(NamedTuple):
     predictor: Any
     certificate: dict[str, Any]
     complete: bool  # whether the file is of this version, so that no field may be missing
-    seen: Ends | None = None
+    range: Any = None  # of the predictions fitted on, for `seen_in`
 
 
 def described(
@@ -90,12 +90,12 @@ def parts(content: Mapping[str, Any], kind: str) -> Parts:
     if "meaning" in content:
         _check_meaning(content["property"], prop, content["meaning"])
     groups = FittedGroups.from_json(content["groups"])
-    return Parts(prop, groups, content["predictor"], content["certificate"], version == VERSION, _seen(content.get("range"), prop))
+    return Parts(prop, groups, content["predictor"], content["certificate"], version == VERSION, content.get("range"))
 
 
 def _check_meaning(name: str, property: Parsed, saved: Any) -> None:
     """Refuse a registered name that means something else than when the model was saved."""
-    numbers = isinstance(saved, list) and all(value is None or type(value) in (int, float) for value in saved)
+    numbers = isinstance(saved, list) and all(value is None or is_number(value) for value in saved)
     if not numbers or not isinstance(property, Target):
         raise ModelFileError("meaning must be a list of numbers, of a property or pair.")
     if not same_meaning(saved, meaning(property)):
@@ -105,13 +105,13 @@ def _check_meaning(name: str, property: Parsed, saved: Any) -> None:
         )
 
 
-def _seen(value: Any, property: Parsed) -> Ends | None:
+def seen_in(value: Any, property: Parsed) -> Ends | None:
     """The range of the predictions fitted on, where the file has it."""
     if value is None:
         return None
     columns = len(property.coordinates) if isinstance(property, Target) else 1
     ends = [tuple(one) for one in value if isinstance(one, list)] if isinstance(value, list) else []
-    sound = all(len(one) == 2 and all(type(end) in (int, float) and math.isfinite(end) for end in one) for one in ends)
+    sound = all(len(one) == 2 and all(is_number(end) for end in one) for one in ends)
     if len(ends) != columns or not sound or any(low > high for low, high in ends):
         raise ModelFileError(f"range must be {columns} pairs of numbers, got {shown(value)}.")
     return tuple((float(low), float(high)) for low, high in ends)

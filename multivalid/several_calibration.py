@@ -12,7 +12,7 @@ from multivalid.calibration import Calibration
 from multivalid.errors import InputError, ModelFileError
 from multivalid.grid import Grid
 from multivalid.groups.remote import Frame, gather
-from multivalid.model_file import parts
+from multivalid.model_file import parts, seen_in
 from multivalid.properties.target import Target
 from multivalid.several.certificate import SeveralCertificate
 from multivalid.several.predictor import ColumnsPredictor
@@ -110,4 +110,4 @@ class SeveralCalibration(Calibration[Target, SeveralCertificate]):
             raise ModelFileError("predictor must be an object of kind columns.")
         predictor = ColumnsPredictor.from_json(found.predictor, len(found.groups), target)
         certificate = SeveralCertificate.from_json(found.certificate, target.keys, complete=found.complete)
-        return cls(target, found.groups, predictor, certificate, seen=found.seen)
+        return cls(target, found.groups, predictor, certificate, seen=seen_in(found.range, target))
