@@ -10,8 +10,6 @@ import os
 import sys
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 import multivalid as mv
 from tests.engines.conftest import rows
 
@@ -20,6 +18,8 @@ MASTER = "local-cluster[2,1,1024]"  # two workers, each a Java process with one 
 
 
 def session_of(master: str) -> Any:
+    from pyspark.sql import SparkSession
+
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
     builder = builder.config("spark.sql.shuffle.partitions", "4").config("spark.executor.memory", "600m")

@@ -57,7 +57,7 @@ def test_an_audit_of_a_frame() -> None:
     assert 5 < len(crossings) <= MOST_CROSSINGS, sorted(crossings)
 
 
-# 228 functions: an audit now brings tests, intervals and limits with it; the aim is 110. Raise these only for a reason that is worth a
+# 255 functions: an audit now brings tests, intervals and limits with it; the aim is 110. Raise these only for a reason that is worth a
 # longer way for everybody who reads.
-MOST_FUNCTIONS = 235
+MOST_FUNCTIONS = 260
 MOST_CROSSINGS = 24

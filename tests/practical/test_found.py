@@ -131,7 +131,7 @@ def test_a_lazy_frame_is_fitted_too():
         ({"features": ["y"]}, "is the label"),
         ({"features": ["ages"]}, "Did you mean 'age'"),
         ({"mode": "theorem"}, 'mode="practical"'),
-        ({"property": "mean_variance"}, "single property"),
+        ({"property": "mean_variance"}, "not for pairs"),
         ({"data": None}, "pass the frame"),
         ({"blocks": "nobody"}, "not a column"),
         ({"blocks": "city", "time": "age"}, "one of them"),

@@ -92,7 +92,7 @@ def test_before_must_be_of_the_same_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pair", ["mean_variance", "mean_std", "quantile_cvar:0.5", "bayes:huber:0.3"])
 def test_odd_audits_make_a_page(pair: str, tmp_path: Path) -> None:
-    one = mv.audit([1.0], [[1.0, 0.0]], groups=[], property=pair)
+    one = mv.audit([1.0], [[1.0, 1.0]], groups=[], property=pair)
     flat = mv.audit([0.0] * 50, [[0.0, 0.0]] * 50, groups=[np.zeros(50, dtype=bool)], property=pair)
     said, first = [[0.5, 0.5], [0.5, 0.2], [0.1, 0.1]], np.array([True, False, False])
     weighted = mv.audit([0, 1, 1], said, groups=[first], sample_weight=[0.0, 1.0, 2.0], property=pair)

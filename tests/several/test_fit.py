@@ -191,7 +191,7 @@ def test_an_edited_file_is_refused(where, value, fitted_kinds):
 @pytest.mark.parametrize(
     ("options", "needle"),
     [
-        ({"features": ["a"]}, "single property"),
+        ({"features": ["a"]}, "pass the frame"),
         ({"batched": True, "mode": "theorem"}, "batched"),
         ({"m": [5, 5]}, "one per column"),
         ({"grid": [mv.Grid([0.0])]}, "grid"),
