@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from multivalid.errors import InputError
+from multivalid.sql.search import by_runs
 
 EXACT_INTEGER = 1 << 53  # whole numbers up to here are the same in float64
+SHORT_LIST = 3  # entries up to which comparisons are as fast as a list
+SPARSE = 4  # a list may have this many places for each that holds something
 SHORT = 15  # decimal digits that every reader of decimals turns into the nearest float64
 
 
@@ -19,9 +22,6 @@ class Dialect(ABC):
     name: ClassVar[str]
     double: ClassVar[str] = "DOUBLE"
     quote_mark: ClassVar[str] = '"'
-    joins_texts: ClassVar[bool] = (
-        True  # whether the many values of a column of text are found by a join, rather than by comparisons
-    )
 
     def quote(self, name: str) -> str:
         """A column or table name, whatever characters it has."""
@@ -73,6 +73,17 @@ class Dialect(ABC):
     def values(self, name: str, columns: Sequence[str], rows: Sequence[str]) -> str:
         """A common table expression that holds constants."""
         return f"{name}({', '.join(columns)}) AS (VALUES {', '.join(rows)})"
+
+    def look_up(self, place: str, table: Mapping[int, str], otherwise: str, size: int) -> str:
+        """The table's text at a whole number from −1 to size − 1, `otherwise` where it has none."""
+        return by_runs(place, table, otherwise)
+
+    def text_place(self, chain: Chain, column: str, constants: Sequence[str]) -> str:
+        """The place of a text among many constants in increasing order, −1 where it is none of them: by a join."""
+        name = f"mv_v{len(chain.joins)}"
+        chain.tables.append(self.values(name, ["k", "code"], [f"({c}, {k})" for k, c in enumerate(constants)]))
+        chain.joins.append(f"LEFT JOIN {name} ON {column} = {name}.k")
+        return f"COALESCE({name}.code, -1)"
 
     @abstractmethod
     def select(self, chain: Chain) -> str:
@@ -155,7 +166,6 @@ class RowCarrier(Dialect):
 class DuckDB(RowCarrier):
     name = "duckdb"
     whole_row = "src"
-    joins_texts = False  # an aggregate over the statement would be pushed below the join, and planned for minutes
 
     def number(self, value: float) -> str:
         return _with_exponent(value)  # without an exponent it would be a decimal
@@ -164,6 +174,18 @@ class DuckDB(RowCarrier):
         # Nanoseconds are rounded to the nearest microsecond, which may lie in the next hour.
         over = f"CASE WHEN typeof({column}) = 'TIMESTAMP_NS' AND CAST({column} AS TIMESTAMP) > {column} THEN 1 ELSE 0 END"
         return f"{'isodow' if part == 'weekday' else part}(make_timestamp(epoch_us({column}) - {over}))"
+
+    def look_up(self, place: str, table: Mapping[int, str], otherwise: str, size: int) -> str:
+        # An element of a constant list costs one step, where a row would pass log₂ of the size comparisons.
+        if size <= SHORT_LIST or size > SPARSE * len(table):
+            return super().look_up(place, table, otherwise, size)
+        listed = ", ".join(table.get(k, otherwise) for k in range(-1, size))
+        return f"([{listed}])[CAST({place} AS INTEGER) + 2]"
+
+    def text_place(self, chain: Chain, column: str, constants: Sequence[str]) -> str:
+        # The constants of an enumeration are hashed. A join would not do: an aggregate over the statement would be pushed below it,
+        # and planned for minutes.
+        return f"COALESCE(CAST(enum_code(TRY_CAST(CAST({column} AS VARCHAR) AS ENUM ({', '.join(constants)}))) AS INTEGER), -1)"
 
     def is_nan(self, column: str) -> str:
         return f"(typeof({column}) IN ('DOUBLE', 'FLOAT') AND isnan(TRY_CAST({column} AS DOUBLE)))"

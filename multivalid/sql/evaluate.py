@@ -9,7 +9,8 @@ from multivalid.groups.nodes import Condition
 from multivalid.sql.conditions import ConditionWriter
 from multivalid.sql.dialects import Chain, Dialect
 from multivalid.sql.expressions import Sql, SqlOps
-from multivalid.sql.members import Members, tree
+from multivalid.sql.members import Members
+from multivalid.sql.search import tree
 
 
 class SqlEvaluator:
@@ -23,7 +24,8 @@ class SqlEvaluator:
         return self._sql(tree(value.text, written, [str(k) for k in range(len(edges) + 1)], strict=not inclusive))
 
     def look_up(self, place: Sql, values: Sequence[float]) -> Sql:
-        return self._sql(tree(place.text, [str(k) for k in range(len(values) - 1)], [self.dialect.number(v) for v in values]))
+        leaves = [self.dialect.number(value) for value in values]
+        return self._sql(self.dialect.look_up(place.text, dict(enumerate(leaves)), leaves[0], len(leaves)))
 
     def keep(self, name: str, value: Sql) -> Sql:
         self.chain.stages.append({f"mv_{name}": value.text})

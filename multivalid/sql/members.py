@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -12,32 +13,9 @@ from multivalid.groups.kept import Span
 from multivalid.groups.kinds import BOOLEAN, NUMBER, TEXT
 from multivalid.sql.conditions import ConditionWriter
 from multivalid.sql.dialects import Chain, Dialect
+from multivalid.sql.search import searched, tree
 
-FEW = 8  # values up to which a CASE is as fast as a join with a table of them
-
-
-def tree(value: str, edges: Sequence[str], leaves: Sequence[str], *, strict: bool = True) -> str:
-    """leaves[k], where k edges lie below the value (or at it, unless strict): nested comparisons, each row passing log₂ of them."""
-    if len(leaves) == 1:
-        return leaves[0]
-    middle = len(edges) // 2
-    low = tree(value, edges[:middle], leaves[: middle + 1], strict=strict)
-    high = tree(value, edges[middle + 1 :], leaves[middle + 1 :], strict=strict)
-    if low == high:
-        return low
-    return f"CASE WHEN {value} {'>' if strict else '>='} {edges[middle]} THEN {high} ELSE {low} END"
-
-
-def _searched(value: str, constants: Sequence[str]) -> str:
-    """The place of a value among constants in increasing order, −1 where it is none of them.
-
-    A tree finds the largest constant at or below, which then has to be the value itself (and is, for -0.0).
-    """
-    if not constants:
-        return "-1"
-    near = tree(value, constants[1:], [str(k) for k in range(len(constants))], strict=False)
-    same = tree(value, constants[1:], constants, strict=False)
-    return f"CASE WHEN {value} = ({same}) THEN {near} ELSE -1 END"
+FEW = 8  # values up to which a CASE is as fast as any other way to find a text
 
 
 @dataclass
@@ -68,11 +46,12 @@ class Members:
     def total(self, values: Sequence[float]) -> str:
         """Σ of the values of a row's groups (everyone left out)."""
         number = self.dialect.number
-        by_column: dict[str, dict[int, float]] = {}
+        by_column: dict[str, dict[int, str]] = {}
         for (name, code), value in zip(self.place, values, strict=True):
             if value:
-                by_column.setdefault(name, {})[code] = float(value)
-        terms = [self._look_up(name, table, number(0.0)) for name, table in by_column.items()]
+                by_column.setdefault(name, {})[code] = number(float(value))
+        sizes = {name: block.size for block, name in self.codes.items()}
+        terms = [self.dialect.look_up(name, table, number(0.0), sizes[name]) for name, table in by_column.items()]
         return "(" + " + ".join(terms) + ")" if terms else number(0.0)
 
     def holds(self, group: int) -> str:
@@ -81,12 +60,6 @@ class Members:
             return "TRUE"
         name, code = self.place[group - 1]
         return f"({name} = {code})"
-
-    def _look_up(self, name: str, table: dict[int, float], otherwise: str) -> str:
-        """The table at a code, `otherwise` where it has none."""
-        size = max(table) + 1
-        leaves = [otherwise, *(self.dialect.number(table[k]) if k in table else otherwise for k in range(size)), otherwise]
-        return tree(name, [str(k) for k in range(-1, size)], leaves)
 
     def _column(self, block: Block) -> str:
         if block in self.codes:
@@ -124,16 +97,11 @@ class Members:
         if block.kind == BOOLEAN:
             return f"CASE WHEN {column} IS NULL THEN -1 WHEN {column} THEN 0 ELSE 1 END"
         if block.kind != TEXT:
-            return _searched(column, constants)
+            return searched(column, constants)
         if len(constants) <= FEW:
             cases = "".join(f" WHEN {constant} THEN {k}" for k, constant in enumerate(constants))
             return f"CASE {column}{cases} ELSE -1 END" if constants else "-1"
-        if not self.dialect.joins_texts:
-            return _searched(f"CAST({column} AS VARCHAR)", constants)  # an enumeration has an order of its own
-        name = f"mv_v{len(self.chain.joins)}"
-        self.chain.tables.append(self.dialect.values(name, ["k", "code"], [f"({c}, {k})" for k, c in enumerate(constants)]))
-        self.chain.joins.append(f"LEFT JOIN {name} ON {column} = {name}.k")
-        return f"COALESCE({name}.code, -1)"
+        return self.dialect.text_place(self.chain, column, constants)
 
     def _product(self, block: Product) -> str:
         parts = [self._column(part) for part in block.parts]
@@ -141,16 +109,7 @@ class Members:
         for k, part in enumerate(block.parts[1:], start=1):
             key = f"({key} * {part.size} + {parts[k]})"
             keys = [at * part.size + combination[k] for at, combination in zip(keys, block.combinations, strict=True)]
-        table = dict(zip(keys, range(len(keys)), strict=True))
-        edges: list[int] = []
-        leaves = ["-1"]
-        for at in sorted(table):
-            if not edges or edges[-1] != at - 1:
-                edges.append(at - 1)
-                leaves.append(str(table[at]))
-            else:
-                leaves[-1] = str(table[at])
-            edges.append(at)
-            leaves.append("-1")
+        table = dict(zip(keys, map(str, range(len(keys))), strict=True))
         inside = " AND ".join(f"{part} >= 0" for part in parts)
-        return f"CASE WHEN {inside} THEN {tree(key, [str(edge) for edge in edges], leaves)} ELSE -1 END"
+        size = math.prod(part.size for part in block.parts)
+        return f"CASE WHEN {inside} THEN {self.dialect.look_up(key, table, '-1', size)} ELSE -1 END"

@@ -63,6 +63,22 @@ def test_databases_predict_the_same(database: Any, name: str, seed: int) -> None
     assert np.abs(found - expected).max() <= 1e-9 * max(1.0, np.abs(expected).max())
 
 
+def test_many_hostile_texts(database: Any) -> None:
+    """More values than a CASE lists: they are found by a join or as an enumeration; unknown and missing texts are in no group."""
+    rng = np.random.default_rng(3)
+    places = [*models.PLACES, "NULL", "null", " s", "s ", "'); DROP TABLE scores; --", "S", "s", "e\u0301", "\u00e9", "🙂"]
+    data = pd.DataFrame({"row": range(400), "place": rng.choice(places, 400), "p": rng.random(400)})
+    groups = mv.Groups(["place", mv.cross("place", mv.bins("p", 2))]).fit(data[data["place"] != "S"])
+    predictor = models.link_predictor(rng, len(groups) - 1, "logit")
+    data.loc[::17, "place"] = None
+    expected = predictor.predict(data["p"].to_numpy(), Membership.from_masks(groups.masks(data), 400))
+    kinds = {"row": "int", "place": "text", "p": "float"}
+    database.load("scores", {name: [plain(value) for value in data[name]] for name in kinds}, kinds)
+    answer = database.query(statement(predictor, groups, "scores", ["p"], ["calibrated"], database.dialect))
+    found = {int(line[0]): float(line[-1]) for line in answer}
+    np.testing.assert_allclose([found[row] for row in range(400)], expected, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("name", MAKERS)
 def test_one_row_is_the_same_to_the_last_bit(name: str, seed: int) -> None:
