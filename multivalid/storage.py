@@ -21,21 +21,22 @@ def write_json(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write text to a temporary name beside `path`, then rename."""
-    import tempfile  # a program that only reads need not wait for these
-    from pathlib import Path
+    from pathlib import Path  # a program that only reads need not wait for it
 
     target = Path(os.path.realpath(path))  # through a link: the file it points to changes, the link stays
+    temporary = target.parent / f".{target.name[:100]}.{os.urandom(8).hex()}.tmp"
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
+            # New, and readable for whom the user's other files are: asking for that mode would set it for all threads for a moment.
+            with open(temporary, "x", encoding="utf-8") as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            os.chmod(temporary, target.stat().st_mode & 0o777 if target.exists() else _usual_mode())
+            if target.exists():
+                os.chmod(temporary, target.stat().st_mode & 0o777)
             os.replace(temporary, target)
         except BaseException:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise InputError(f"cannot write {target}: {error.strerror or error}.") from None
@@ -49,13 +50,6 @@ def refuse_model(path: str | os.PathLike[str]) -> None:
         except ModelFileError:
             return
         raise InputError(f"{os.fspath(path)} holds a saved model, which a report would overwrite; choose another name.")
-
-
-def _usual_mode() -> int:
-    """Who may read a new file, as for any other that the user makes (a temporary one is for its owner alone)."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:

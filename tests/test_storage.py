@@ -372,3 +372,20 @@ def _edit(content: Any, path: tuple[Any, ...], dice: random.Random) -> None:
         place[path[-1]] = old[::-1] if dice.random() < 0.5 else old[:-1]
     else:
         place[path[-1]] = copy.deepcopy(dice.choice(STRANGE))
+
+
+def test_threads_that_save_leave_the_umask_alone(tmp_path: Path) -> None:
+    """Asking for the umask sets it: of two that ask at once, the second would take the first one's for the state to restore."""
+    import os
+    from concurrent.futures import ThreadPoolExecutor
+
+    from multivalid.storage import write_text
+
+    before = os.umask(0o027)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda k: write_text(tmp_path / f"{k}.json", "text"), range(200)))
+        assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o640}
+        assert os.umask(0o027) == 0o027
+    finally:
+        os.umask(before)

@@ -15,7 +15,7 @@ from multivalid.errors import MultivalidError, PredicateError
 FINE, FINDING, USAGE, BAD_DATA, OUR_FAULT, BROKEN_PIPE = 0, 1, 2, 3, 4, 141
 CODES = """Exit codes: 0 fine; 1 a finding (--fail-above, --fail-if-off) or an alarm of monitor, and nothing else; 2 the command cannot be
 understood or its output cannot be written; 3 the data or the model file cannot be used; 4 an error in multivalid itself; 130
-interrupted (Ctrl-C) and 143 terminated, with nothing written; 141 whoever read the output stopped reading."""
+interrupted (Ctrl-C), 143 terminated and 129 hung up, with nothing written; 141 whoever read the output stopped reading."""
 
 
 class Stop(Exception):

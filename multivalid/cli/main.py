@@ -15,16 +15,17 @@ from multivalid.cli import signals
 def main() -> None:
     """Run the command line, or say in one line how to install it."""
     try:
-        with signals.watching() as watch:  # from the start: Python drops an interrupt that falls into some steps of an import
-            try:
-                _run()
-            except KeyboardInterrupt:
-                sys.stderr.write("multivalid: interrupted; nothing was written.\n")
-                raise SystemExit(128 + (watch.received or signal.SIGINT)) from None
-    except SystemExit as stop:
-        if stop.code in (130, 143):
-            _leave(stop.code)
-        raise
+        # From the start: Python drops an interrupt that falls into some steps of an import.
+        with signals.watching(to_the_end=True):
+            _run()
+    except BaseException as error:
+        watch = signals.current
+        watch.clear()
+        if not watch.stopped:
+            raise
+        if not isinstance(error, SystemExit):
+            sys.stderr.write("multivalid: interrupted; nothing was written.\n")
+        _leave(128 + (watch.received or signal.SIGINT))
 
 
 def _leave(code: int) -> NoReturn:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -82,14 +81,11 @@ class Store:
 @contextmanager
 def _folder() -> Iterator[Path]:
     """A folder for copies of the rows, which are gone when the command ends, however it ends."""
-    with signals.current.deferred():
-        folder = tempfile.TemporaryDirectory(prefix="multivalid_")
+    folder = signals.current.folder("multivalid_")
     try:
-        signals.current.check()
         yield Path(folder.name)
     finally:
-        with signals.current.deferred():
-            folder.cleanup()
+        signals.current.remove(folder)
 
 
 @contextmanager

@@ -1,24 +1,28 @@
-"""Ctrl-C and SIGTERM: a command that is stopped leaves nothing behind, wherever it was, inside a query of the engine too."""
+"""Ctrl-C, SIGTERM, SIGHUP: a command that is stopped leaves nothing behind, wherever it was, inside a query of the engine too."""
 
 from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
-STOPPING = (signal.SIGINT, signal.SIGTERM)
+# Ctrl-C, the end of a job, the end of a terminal (which Windows does not have).
+STOPPING = tuple(signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__)
 
 
 class Watch:
-    """Which signal has come, which queries run, and whether the command may still be stopped."""
+    """Which signal has come, which queries run, which folders are there, and whether the command may still be stopped."""
 
     def __init__(self) -> None:
         self.received: int | None = None
         self.connections: list[Any] = []
+        self._folders: list[tempfile.TemporaryDirectory[str]] = []
         self._deferred = 0
         self._finished = False
 
@@ -41,9 +45,30 @@ class Watch:
         finally:
             self._deferred -= 1
 
+    def folder(self, prefix: str, beside: Path | None = None) -> tempfile.TemporaryDirectory[str]:
+        """A new folder that is gone when the program ends, however it ends."""
+        with self.deferred():
+            made = tempfile.TemporaryDirectory(prefix=prefix, dir=beside)
+            self._folders.append(made)
+        self.check()
+        return made
+
+    def remove(self, folder: tempfile.TemporaryDirectory[str]) -> None:
+        """Remove a folder and what is in it."""
+        with self.deferred():
+            folder.cleanup()
+            self._folders.remove(folder)
+
+    def clear(self) -> None:
+        """Remove the folders that are still there: a second signal may have come while they were being removed."""
+        for folder in self._folders:
+            with suppress(OSError):
+                folder.cleanup()
+
     def finish(self) -> None:
-        """The results are in place: from here on there is nothing left to stop."""
+        """The results are in place: there is nothing left to stop, by a signal to come or one that came while they were put there."""
         self._finished = True
+        self.received = None
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Python runs this in the main thread, between two instructions."""
@@ -64,8 +89,11 @@ _watching = False
 
 
 @contextmanager
-def watching() -> Iterator[Watch]:
-    """Handle signals while a command runs; outside the main thread there is nothing to handle."""
+def watching(to_the_end: bool = False) -> Iterator[Watch]:
+    """Handle signals while a command runs; outside the main thread there is nothing to handle.
+
+    A program that watches `to_the_end` hears no signal afterwards: how it ends is settled, and Python takes a while to go.
+    """
     global current, _watching
     if _watching:  # a command inside the program that already does
         current.check()
@@ -86,7 +114,7 @@ def watching() -> Iterator[Watch]:
         finally:
             _watching = False
             for number, handler in before.items():
-                signal.signal(number, handler)
+                signal.signal(number, signal.SIG_IGN if to_the_end else handler)
 
 
 @contextmanager

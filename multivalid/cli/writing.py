@@ -54,10 +54,8 @@ class Outputs:
     def place(self, path: Path) -> Path:
         """Where to write what shall become `path` (or, through a link, the file that it points to), and files named after it."""
         target = Path(os.path.realpath(path))
-        with signals.current.deferred():
-            folder = tempfile.TemporaryDirectory(prefix=".multivalid_", dir=target.parent)
-            self._folders.append((folder, target.parent))
-        signals.current.check()
+        folder = signals.current.folder(".multivalid_", target.parent)
+        self._folders.append((folder, target.parent))
         return Path(folder.name) / target.name
 
     def commit(self) -> None:
@@ -75,9 +73,8 @@ class Outputs:
 
     def clear(self) -> None:
         """Remove the hidden folders."""
-        with signals.current.deferred():
-            for folder, _ in self._folders:
-                folder.cleanup()
+        for folder, _ in self._folders:
+            signals.current.remove(folder)
 
 
 @contextmanager
