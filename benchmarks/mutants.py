@@ -1,125 +1,160 @@
-"""Do the tests bite? Change one formula at a time in a copy of the package, and see whether the tests of its room notice.
+"""Do the tests bite? Change one formula at a time in a copy of the package, and see whether a test notices.
 
-    python benchmarks/mutants.py [count [seed]]      (200, 1; hours. Not part of the tests.)
+    python benchmarks/mutants.py [count [seed]]      (200, 1; an hour or two. Not part of the tests.)
 
-A mutant is one change in a mathematical module: an operator, a comparison, a number, minimum for maximum. The tests of its room run in
-a copy, stopped at the first failure or after ten minutes (which counts as noticed: a loop that does not end is). Survivors are printed
-with the line; some of them change no answer (a tolerance, a size of a block), and a person has to say which.
+A mutant is one change in a mathematical module: an operator, a comparison, a number, minimum for maximum. First the tests of those rooms
+run once, and what functions each calls is kept in build/mutants; then every mutant meets the tests that call the changed function, one
+case of each test first, for about fifteen seconds, after them others of the same files. A test that runs far too long notices too: a
+loop that does not end is an answer. Survivors are printed as file, line and change; some change no answer (a tolerance, the size of a
+block), and a person has to say which.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# Rooms with mathematics, and where their tests are; the fewest first, so that a mutant dies early.
-ROOMS = {
-    "batch": ["tests/batch"], "joint": ["tests/joint"], "cells": ["tests/cells", "tests/audit"], "properties": ["tests/properties"],
-    "online": ["tests/online"], "practical": ["tests/practical"], "audit": ["tests/audit"], "discover": ["tests/discover"],
-    "scope": ["tests/scope"], "levels.py": ["tests/test_levels.py", "tests/audit"],
-    "rounding.py": ["tests/test_rounding.py", "tests/batch"],
+KEPT = ROOT / "build" / "mutants" / "calls.json"
+ROOMS = ("atoms", "audit", "batch", "cells", "discover", "groups", "joint", "online", "practical", "properties", "scope", "several")
+FILES = ("collateral", "grid", "levels", "metrics", "rounding")
+# Words, pages and files: their tests are about other things than numbers.
+NOT_MATHEMATICS = {
+    "text.py", "backtest_text.py", "sentences.py", "short_names.py", "page.py", "codec.py", "names.py", "parse.py", "source.py",
+    "state_file.py", "file_lock.py", "durable.py", "durable_monitor.py", "literals.py", "meaning.py", "reading.py", "monitor_reading.py",
+    "picture.py", "syntax.py", "strings.py", "checks.py", "export.py",
 }  # fmt: skip
-LIMIT = 600
+BUDGET = 15.0  # seconds of tests for one mutant
+MOST = 400  # tests for one mutant
+LIMIT = 120  # CPU seconds after which a mutant that still runs is said to be noticed
 ARITHMETIC = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
 COMPARISONS = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 NAMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "log1p": "log", "exp": "expm1", "sum": "mean"}
+Place = tuple[ast.AST, str, int]  # what is changed, how, first line of the innermost function around it
 
 
-def changes(tree: ast.Module) -> list[tuple[ast.AST, str]]:
-    """Every place that can be changed inside a function, and how."""
-    found: list[tuple[ast.AST, str]] = []
-    for function in ast.walk(tree):
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            for node in ast.walk(function):
-                if (
-                    isinstance(node, ast.BinOp)
-                    and type(node.op) in ARITHMETIC
-                    and not isinstance(node.left, (ast.Constant, ast.JoinedStr))
-                ):
-                    found.append((node, "operator"))
-                elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARISONS:
-                    found.append((node, "comparison"))
-                elif isinstance(node, ast.Attribute) and node.attr in NAMES:
-                    found.append((node, "function"))
-                elif isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value not in (0, -1):
-                    found.append((node, "number"))
-    return found
+def places(node: ast.AST, function: int = 0) -> list[Place]:
+    """Every place inside a function that can be changed; not in messages."""
+    if isinstance(node, (ast.Raise, ast.JoinedStr, ast.Assert)):
+        return []
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        function = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+        return [place for part in node.body for place in places(part, function)]
+    found = []
+    if function:
+        if isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC and not isinstance(node.left, (ast.List, ast.JoinedStr)):
+            found.append((node, "operator", function))
+        elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARISONS:
+            found.append((node, "comparison", function))
+        elif isinstance(node, ast.Attribute) and node.attr in NAMES:
+            found.append((node, "function", function))
+        elif isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value not in (0, -1):
+            found.append((node, "number", function))
+    return found + [place for part in ast.iter_child_nodes(node) for place in places(part, function)]
 
 
-def change(node: ast.AST, kind: str) -> None:
+def change(node: ast.AST) -> None:
     """Make the change in place."""
-    if kind == "operator":
-        assert isinstance(node, ast.BinOp)
+    if isinstance(node, ast.BinOp):
         node.op = ARITHMETIC[type(node.op)]()
-    elif kind == "comparison":
-        assert isinstance(node, ast.Compare)
+    elif isinstance(node, ast.Compare):
         node.ops = [COMPARISONS[type(node.ops[0])]()]
-    elif kind == "function":
-        assert isinstance(node, ast.Attribute)
+    elif isinstance(node, ast.Attribute):
         node.attr = NAMES[node.attr]
-    else:
-        assert isinstance(node, ast.Constant)
+    elif isinstance(node, ast.Constant):
         node.value = node.value + 1 if isinstance(node.value, int) else node.value * 1.5
 
 
-def mutated(path: Path, dice: random.Random) -> tuple[str, str] | None:
-    """The source with one change, and what was changed."""
+def mutant(path: Path, dice: random.Random) -> tuple[str, int, str, int]:
+    """The source with one change, its line, what was changed, and the first line of the function."""
     tree = ast.parse(path.read_text("utf-8"))
-    places = changes(tree)
-    if not places:
-        return None
-    node, kind = dice.choice(places)
+    node, _, function = dice.choice(places(tree))
     before = ast.unparse(node)
-    change(node, kind)
-    return ast.unparse(tree), f"line {getattr(node, 'lineno', 0)}: {before}  ->  {ast.unparse(node)}"
+    change(node)
+    return ast.unparse(tree), getattr(node, "lineno", 0), f"{before}  ->  {ast.unparse(node)}", function
+
+
+def witnesses(calls: dict[str, list], function: str) -> list[str]:
+    """Tests that call the function, one case of each test before the second of any, the fastest first; then others of their files."""
+    direct = {test for test, (_, called) in calls.items() if function in called}
+    files = {test.split("::")[0] for test in direct}
+    chosen, spent = [], 0.0
+    for group in (direct, {test for test in calls if test.split("::")[0] in files} - direct):
+        seen: Counter[str] = Counter()
+        ranked = []
+        for test in sorted(group, key=lambda one: calls[one][0]):
+            name = test.split("[")[0]
+            ranked.append((seen[name], calls[test][0], test))
+            seen[name] += 1
+        for _, seconds, test in sorted(ranked):
+            if chosen and (spent + seconds > BUDGET or len(chosen) >= MOST):
+                break
+            chosen.append(test)
+            spent += seconds
+    return chosen
 
 
 def noticed(copy: Path, tests: list[str]) -> bool:
-    """Whether the tests of the room fail in the copy."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", *tests]
-    environment = {**os.environ, "PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1"}
-    try:
-        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=LIMIT, check=False)
-    except subprocess.TimeoutExpired:
-        return True
-    return done.returncode != 0
+    """Whether one of the tests fails in the copy."""
+    (copy / "chosen").write_text("\n".join(tests), "utf-8")
+    return run(copy, ["-x", "-p", "no:cacheprovider", "@chosen"], LIMIT) != 0
+
+
+def run(copy: Path, options: list[str], limit: int, **variables: str) -> int:
+    """Pytest in the copy, one thread."""
+    environment = {**os.environ, "PYTHONPATH": f"{copy}{os.pathsep}{ROOT / 'benchmarks'}", "OMP_NUM_THREADS": "1", **variables}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", *options]
+    return subprocess.run(
+        command, cwd=copy, env=environment, capture_output=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5)),
+    ).returncode  # fmt: skip
+
+
+def recorded(copy: Path) -> dict[str, list]:
+    """What functions each test calls, measured once."""
+    if not KEPT.exists():
+        KEPT.parent.mkdir(parents=True, exist_ok=True)
+        tests = [f"tests/{room}" for room in ROOMS] + [f"multivalid/{room}" for room in ROOMS]
+        tests += [str(path.relative_to(ROOT)) for name in FILES for path in ROOT.glob(f"tests/test_{name}.py")]
+        run(copy, ["-p", "called_functions", *tests], 2 * 3600, CALLED_FUNCTIONS=str(KEPT))
+    return json.loads(KEPT.read_text("utf-8"))
 
 
 def main(count: int, seed: int) -> None:
     """Print a line per mutant and the score."""
     dice = random.Random(seed)
-    files = [
-        (path, tests)
-        for room, tests in ROOMS.items()
-        for path in sorted([ROOT / "multivalid" / room] if room.endswith(".py") else (ROOT / "multivalid" / room).rglob("*.py"))
-    ]
-    weights = [len(changes(ast.parse(path.read_text("utf-8")))) for path, _ in files]
-    caught = tried = 0
+    package = ROOT / "multivalid"
+    files = [path for room in ROOMS for path in sorted((package / room).rglob("*.py")) if path.name not in NOT_MATHEMATICS]
+    files += [package / f"{name}.py" for name in FILES]
+    weights = [len(places(ast.parse(path.read_text("utf-8")))) for path in files]
+    caught = 0
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         for name in ("multivalid", "tests", "docs"):
             shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("pyproject.toml", "README.md", "CHANGELOG.md"):
             shutil.copy(ROOT / name, copy / name)
-        while tried < count:
-            path, tests = dice.choices(files, weights)[0]
-            made = mutated(path, dice)
-            if made is None:
-                continue
+        calls = recorded(copy)
+        for path in dice.choices(files, weights, k=count):
+            text, line, words, function = mutant(path, dice)
+            tests = witnesses(calls, f"{path.relative_to(package)}:{function}")
             target = copy / path.relative_to(ROOT)
-            target.write_text(made[0], "utf-8")
-            dead = noticed(copy, tests)
+            target.write_text(text, "utf-8")
+            dead = bool(tests) and noticed(copy, tests)
             shutil.copy(path, target)
-            caught, tried = caught + dead, tried + 1
-            print(f"{'noticed ' if dead else 'SURVIVED'} {path.relative_to(ROOT)} {made[1]}", flush=True)
-    print(f"{caught} of {tried} mutants noticed ({100 * caught / tried:.0f} %), seed {seed}")
+            caught += dead
+            told = "noticed " if dead else "SURVIVED" if tests else "UNCALLED"
+            print(f"{told} {path.relative_to(ROOT)}:{line}: {words}   ({len(tests)} tests)", flush=True)
+    print(f"{caught} of {count} mutants noticed ({100 * caught / count:.0f} %), seed {seed}")
 
 
 if __name__ == "__main__":

@@ -356,7 +356,7 @@ class Calibration(Generic[T, C]):
 
         sizes = [len(grid) for grid in self.grids]
         told = {
-            **({} if y_true is None else origin(y_true, y_pred, data, sample_weight)),
+            **(self._kept_from_fit() if y_true is None else origin(y_true, y_pred, data, sample_weight)),
             **(settings or {}),
             "mode": self.certificate.mode,
             "levels of the model": sizes if len(sizes) > 1 else sizes[0],
@@ -369,6 +369,13 @@ class Calibration(Generic[T, C]):
             return write(story, path)
         written: Path = after.report(path, before=before, certificate=self.certificate, title=title, settings=told)
         return written
+
+    def _kept_from_fit(self) -> dict[str, str]:
+        """Which rows a report is of when none are given to it."""
+        if self._rows is None:
+            return {}
+        held = self.certificate.holdout_error is not None
+        return {"data": "the rows held out at the fit" if held else "the rows fitted"}
 
     def _compared(self, y_true: Any, y_pred: Any, data: Any, groups: Any, sample_weight: Any) -> tuple[Any, Any]:
         """Audits before and after, of the rows given or else of those kept from the fit; (None, None) where there are neither."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.calibration import Calibration
+from multivalid.cells.sentences import UNNAMED
 from multivalid.discover import sentences
 from multivalid.discover.discovery import discover
 from multivalid.discover.features import LEAST_ROWS
@@ -21,7 +22,7 @@ from multivalid.properties.base import Array
 from multivalid.sources.memory import MemorySource
 
 Made = TypeVar("Made", bound=Calibration[Any, Any])
-NO_FRAME = "No frame was given, so nobody has looked for groups that were not named and may have got worse."
+NO_FRAME = f"{UNNAMED}: no frame was given, so nobody has looked whether any of them got worse."
 MOST = 5  # groups that the note names
 
 
@@ -41,7 +42,9 @@ def _line(made: Calibration[Any, Any], rows: MemorySource, data: Any, used: tupl
     usable = (name for name in frame.columns if kind_of_dtype(frame.schema[name]) is not None)
     names = [name for name in usable if name not in used and not name.startswith("__")]  # such names no predicate may have
     if held.size < LEAST_ROWS or not names:
-        return f"{held.size:,} rows held out with {len(names)} further columns: too few to look for groups that got worse."
+        return (
+            f"{UNNAMED}: {held.size:,} rows held out with {len(names)} further columns are too few to look for any that got worse."
+        )
     before, labels, weights = rows.predictions, rows.labels, rows.weights
     after = made._predicted(before, rows.membership, frame.to_native())
     masks = [rows.membership.mask(g) for g in range(1, rows.membership.groups)]
@@ -51,12 +54,12 @@ def _line(made: Calibration[Any, Any], rows: MemorySource, data: Any, used: tupl
             labels, after, data=frame.select(names).to_native(), property=made.property, groups=named, sample_weight=weights
         )
     except InputError as error:
-        return f"Groups that got worse could not be looked for: {error}"
+        return f"{UNNAMED}: whether any got worse could not be looked for: {error}"
     worse = _worse(made, found.groups, frame, (before, after), labels, weights, found.coordinates[0].percent)
     if not worse:
-        return f"No group in {len(names)} columns was found that had not been named and is further off than before."
+        return f"{UNNAMED}: none was found in {len(names)} columns that is further off than before."
     return (
-        f"Not named, and further off than before on the rows held out: {'; '.join(worse[:MOST])}{'; …' if len(worse) > MOST else ''}. Name "
+        f"{UNNAMED}: further off than before on the rows held out: {'; '.join(worse[:MOST])}{'; …' if len(worse) > MOST else ''}. Name "
         f"them in groups=, or pass features= for groups like them."
     )
 

@@ -23,7 +23,7 @@ def test_a_group_that_got_worse_is_named():
     data = offended()
     # One level: everybody of a sex is moved by the same amount, those whose predictions were right too.
     made = mv.multicalibrate("y", "p", groups=["sex"], data=data, holdout=0.5, mode="theorem", m=1)
-    assert "Not named, and further off than before on the rows held out" in made.certificate.note
+    assert "Groups that nobody named: further off than before on the rows held out" in made.certificate.note
     assert "priors" in made.certificate.note
     assert "features=" in made.certificate.note
 

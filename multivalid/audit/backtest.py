@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -51,6 +53,8 @@ class Backtest:
     (array([5]), array([5.]))
     """
 
+    origin: Mapping[str, str] = MappingProxyType({})  # the frame and the columns
+
     def __init__(self, tau: float, losses: bool, table: dict[str, NDArray[Any]], frame: Any) -> None:
         self.tau, self.losses, self.table, self._frame = tau, losses, table, frame
 
@@ -67,8 +71,10 @@ class Backtest:
         """The table as a data frame of the kind that `data` was."""
         return from_columns(self.table, self._frame)
 
-    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
-        """Write one self-contained HTML page, and its numbers beside it as JSON (only the JSON where `path` ends in .json).
+    def report(self, path: str | os.PathLike[str], *, title: str | None = None, settings: Mapping[str, Any] | None = None) -> Path:
+        """Write one self-contained HTML page, and its numbers beside it (NAME.report.json); only those where `path` ends in .json.
+
+        `settings` is what else a reader needs to repeat the numbers: file names, model versions.
 
         Examples
         --------
@@ -79,9 +85,10 @@ class Backtest:
         'backtest.html'
         """
         from multivalid.report import backtest as page
+        from multivalid.report.origin import made_with
 
         content = backtest_text.content(self.table, self.tau, self.losses, title or "Backtest of VaR and expected shortfall")
-        return page.write(content, path)
+        return page.write({**content, "settings": {**self.origin, **(settings or {}), **made_with()}}, path)
 
     def plot(self, ax: Any = None) -> Any:
         """Exceedances of each group as a share of what was expected, with a 95 % interval each, on a matplotlib axis; returns it."""
@@ -180,7 +187,11 @@ def backtest(
     table = _table(rows, shortfall, tau, dependence, correction)
     if sample_weight is None:
         table["exceedances"] = table["exceedances"].astype(np.int64)
-    return Backtest(tau, losses, table, rows.frame)
+    from multivalid.report.origin import origin
+
+    made = Backtest(tau, losses, table, rows.frame)
+    made.origin = origin(y_true, [var, es], data, sample_weight, cluster)
+    return made
 
 
 def _check_share(outcome: Array, value: Array, tau: float, losses: bool) -> None:

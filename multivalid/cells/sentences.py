@@ -13,6 +13,7 @@ from multivalid.cells.evidence import CoinEvidence, Evidence
 from multivalid.levels import SIGNIFICANCE
 
 Table = Mapping[str, NDArray[Any]]
+UNNAMED = "Groups that nobody named"  # how lines of a certificate about them begin; reports collect such lines
 
 
 @dataclass(frozen=True)

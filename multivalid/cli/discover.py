@@ -59,7 +59,7 @@ def discover(
             sample_weight=weight, random_state=seed,
         )  # fmt: skip
         if report is not None:
-            found.report(out.place(report))
+            found.report(out.place(report), settings=data.settings)
     if json:
         print_json({
             "groups": found.groups, "table": {name: column for name, column in found.table.items() if name != "place"},

@@ -62,7 +62,7 @@ def monitor(
         if state is not None:
             signals.current.finish()
         if report is not None:
-            made.report(out.place(report))
+            made.report(out.place(report), settings={**data.settings, "outcome": label, "prediction": prediction})
         alarms = made.alarms
         answer = {"rounds": made.rounds, "alarms": [alarm.to_json() for alarm in alarms], "groups": made.table()}
         lines = [*made.summary().splitlines(), *([f"Report: {report}"] if report else [])]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from multivalid.discover.coordinates import Searched
 from multivalid.errors import InputError
 from multivalid.groups.remote import gather, lazy_frame
 from multivalid.properties.target import Target
+from multivalid.report.origin import origin
 from multivalid.scope import require
 from multivalid.sources.given import Given
 from multivalid.threads import one_blas_thread
@@ -71,6 +72,7 @@ class Discovery:
     beyond: int = 0
     notes: list[str] = field(default_factory=list)
     frame: nw.DataFrame[Any] | None = field(default=None, repr=False, compare=False)
+    origin: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def table(self) -> dict[str, NDArray[Any]]:
@@ -105,11 +107,14 @@ class Discovery:
         """The table as a data frame of the kind that `data` was."""
         return from_columns({name: column for name, column in self.table.items() if name != "place"}, self.frame)
 
-    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
-        """Write one self-contained HTML page, and its numbers beside it (NAME.report.json); only those when `path` ends in .json."""
+    def report(self, path: str | os.PathLike[str], *, title: str | None = None, settings: Mapping[str, Any] | None = None) -> Path:
+        """Write one self-contained HTML page, and its numbers beside it (NAME.report.json); only those when `path` ends in .json.
+
+        `settings` is what else a reader needs to repeat the numbers: file names, model versions.
+        """
         from multivalid.discover.page import write
 
-        return write(self, path, title)
+        return write(self, path, title, settings or {})
 
     def _repr_html_(self) -> str:
         from multivalid.discover.page import fragment
@@ -205,8 +210,11 @@ def discover(
     more = {"sample_weight": rows.sample_weight, "cluster": rows.others["cluster"]}
     with one_blas_thread():  # the products are small: threads would spin more than they compute
         if frame is not None:
-            return parts.discover_lazy(rows.y_true, rows.y_pred, frame, *given, **more)
-        return parts.discover_rows(rows.y_true, rows.y_pred, data, *given, **more)
+            made = parts.discover_lazy(rows.y_true, rows.y_pred, frame, *given, **more)
+        else:
+            made = parts.discover_rows(rows.y_true, rows.y_pred, data, *given, **more)
+    asked = {"most conditions": str(depth), "share of rows tested": f"{test_share:g}", "seed": str(random_state)}
+    return replace(made, origin={**origin(y_true, y_pred, data, sample_weight, cluster), **asked})
 
 
 def _depth(depth: Any) -> int:

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import html
-import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multivalid.errors import InputError
-from multivalid.report.page import numbers_beside
-from multivalid.storage import refuse_model, write_text
+from multivalid.report import files
+from multivalid.report.origin import made_with
+from multivalid.report.page import TEMPLATES, environment
 
 if TYPE_CHECKING:
     from multivalid.discover.discovery import Discovery
 
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b}"
-    "table{border-collapse:collapse;width:100%}th,td{padding:.35rem .6rem;border-bottom:1px solid #ddd;text-align:right}"
-    "th:first-child,td:first-child{text-align:left}code{white-space:normal}"
-)
 _HOW_TO_READ = (
     "Groups were searched on one part of the rows and tested on the other: the numbers are those of the other part, which had no say "
     "in the choice. The gap is what predictions are off by on average, above zero where they are too high; the intervals hold "
@@ -29,10 +24,12 @@ _HOW_TO_READ = (
 )
 
 
-def content(found: Discovery) -> dict[str, Any]:
+def numbers(found: Discovery) -> dict[str, Any]:
     """Everything the page says, as plain data."""
     table = {name: _plain(column) for name, column in found.table.items() if name != "place"}
     return {
+        "kind": "multivalid.discovery",
+        "version": 1,
         "property": repr(found.target),
         "summary": found.summary().splitlines(),
         "groups": found.groups,
@@ -44,41 +41,40 @@ def content(found: Discovery) -> dict[str, Any]:
     }
 
 
-def write(found: Discovery, path: str | os.PathLike[str], title: str | None) -> Path:
+def write(found: Discovery, path: str | os.PathLike[str], title: str | None, settings: Mapping[str, Any]) -> Path:
     """The page at `path` and the JSON file beside it, each whole or not at all."""
-    target = Path(path)
-    if target.suffix.lower() not in (".html", ".htm", ".json"):
-        raise InputError(f"path must end in .html or .json, got {os.fspath(path)!r}.")
-    refuse_model(target)
-    alone = target.suffix.lower() == ".json"
-    numbers = json.dumps(content(found), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-    write_text(target if alone else numbers_beside(target), numbers)
-    if not alone:
-        write_text(target, page(found, title or "Groups that nobody named"))
-    return target
+    told = {"property": repr(found.target), **found.origin, **settings, **made_with()}
+    content = {**numbers(found), "title": title or "Groups that nobody named", "settings": told}
+    return files.write(content, path, lambda made: page(made, found))
 
 
-def page(found: Discovery, title: str) -> str:
+def page(content: dict[str, Any], found: Discovery) -> str:
     """One self-contained page."""
-    heading = html.escape(title)
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{heading}</title><style>{_STYLE}</style></head><body>'
-        f"<h1>{heading}</h1>{fragment(found)}<h2>How to read this</h2><p>{html.escape(_HOW_TO_READ)}</p></body></html>\n"
+    template = environment().get_template("discovery.html.j2")
+    style = (TEMPLATES / "report.css").read_text("utf-8")
+    verdict, *lines = found.summary().splitlines()
+    said = [line.removeprefix("- ") for line in lines]
+    return str(
+        template.render(report=content, style=style, verdict=verdict, said=said, table=table(found), how_to_read=_HOW_TO_READ)
     )
 
 
 def fragment(found: Discovery) -> str:
-    """Summary, table and notes; every text escaped."""
+    """Summary, table and notes for a notebook; every text escaped."""
     first, *_ = found.summary().splitlines()
-    parts = [f"<p>{html.escape(first)}</p>"]
-    if len(found.table["name"]):
-        names = [name for name in found.table if name != "place"]
-        head = "".join(f"<th>{html.escape(name.replace('_', ' '))}</th>" for name in names)
-        rows = ["".join(f"<td>{_cell(found.table[name][i])}</td>" for name in names) for i in range(len(found.table["name"]))]
-        parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>")
-    if found.notes:
-        parts.append("<ul>" + "".join(f"<li>{html.escape(note)}</li>" for note in found.notes) + "</ul>")
-    return "".join(parts)
+    notes = "".join(f"<li>{html.escape(note)}</li>" for note in found.notes)
+    return f"<p>{html.escape(first)}</p>{table(found)}" + (f"<ul>{notes}</ul>" if notes else "")
+
+
+def table(found: Discovery) -> str:
+    """The groups found with their numbers; nothing where there are none."""
+    if not len(found.table["name"]):
+        return ""
+    names = [name for name in found.table if name != "place"]
+    head = "".join(f'<th scope="col">{html.escape(name.replace("_", " "))}</th>' for name in names)
+    rows = ["".join(f"<td>{_cell(found.table[name][i])}</td>" for name in names) for i in range(len(found.table["name"]))]
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f'<table class="data"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def _cell(value: Any) -> str:

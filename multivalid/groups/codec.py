@@ -179,7 +179,7 @@ _READ: dict[str, Callable[[dict[str, Any]], Block]] = {
 }
 
 
-def family_to_json(names: Sequence[str], kept: Sequence[Kept], arrays: int, notes: Sequence[str]) -> dict[str, Any]:
+def family_to_json(names: Sequence[str], kept: Sequence[Kept], arrays: int, notes: Sequence[str], found: int) -> dict[str, Any]:
     """Fitted groups as a dict; the names are those of the kept groups, block after block, after "everyone"."""
     blocks = [
         {"codes": list(one.codes)}
@@ -187,20 +187,24 @@ def family_to_json(names: Sequence[str], kept: Sequence[Kept], arrays: int, note
         | ({} if isinstance(one.block, Span) else block_to_json(one.block))
         for one in kept
     ]
-    return {"names": list(names), "blocks": blocks, "arrays": arrays, "notes": list(notes)}
+    made = {"names": list(names), "blocks": blocks, "arrays": arrays, "notes": list(notes)}
+    return made | ({"found": found} if found else {})
 
 
-def family_from_json(value: Any) -> tuple[tuple[str, ...], tuple[Kept, ...], int, list[str]]:
-    """Names, kept blocks, number of array columns and notes."""
+def family_from_json(value: Any) -> tuple[tuple[str, ...], tuple[Kept, ...], int, list[str], int]:
+    """Names, kept blocks, number of array columns, notes, and how many of the last groups were found rather than named."""
     names = each(field(value, "names", list), str, "names")
     notes = each(field(value, "notes", list), str, "notes")
     arrays = field(value, "arrays", int)
     kept = [_kept_from_json(one) for one in field(value, "blocks", list)]
-    only(value, "names", "blocks", "arrays", "notes")
+    found = field(value, "found", int) if "found" in value else 0
+    only(value, "names", "blocks", "arrays", "notes", *(("found",) if "found" in value else ()))
     if not names or names[0] != "everyone" or len(set(names)) != len(names):
         raise damaged('names must be unique and start with "everyone"')
     if len(names) != 1 + sum(len(one.codes) for one in kept):
         raise damaged("there are not as many names as groups")
+    if not 0 <= found < len(names):
+        raise damaged(f"found is {found}, but there are {len(names) - 1} groups")
     start = 0
     for one in kept:
         if isinstance(one.block, Span):
@@ -209,7 +213,7 @@ def family_from_json(value: Any) -> tuple[tuple[str, ...], tuple[Kept, ...], int
             start += one.block.size
     if start != arrays:
         raise damaged(f"arrays is {arrays}, but the groups use {start} array columns")
-    return tuple(names), tuple(kept), arrays, notes
+    return tuple(names), tuple(kept), arrays, notes, found
 
 
 def _kept_from_json(value: Any) -> Kept:

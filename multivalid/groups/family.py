@@ -124,6 +124,8 @@ class FittedGroups:
         One readable, unique name per group; the first is "everyone".
     notes : list of str
         What was left out, and why.
+    found : int
+        How many of the groups, the last ones, were found by a fit rather than named.
 
     Examples
     --------
@@ -142,6 +144,7 @@ class FittedGroups:
     kept: tuple[Kept, ...]
     arrays: int = 0
     notes: list[str] = field(default_factory=list, compare=False)
+    found: int = 0
 
     def __len__(self) -> int:
         return len(self.names)
@@ -278,7 +281,7 @@ class FittedGroups:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that `json.dumps` takes as they are."""
-        return codec.family_to_json(self.names, self.kept, self.arrays, self.notes)
+        return codec.family_to_json(self.names, self.kept, self.arrays, self.notes, self.found)
 
     @classmethod
     def from_json(cls, value: Any) -> FittedGroups:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -285,11 +285,14 @@ class Monitor:
         """The state in a few lines of text."""
         return reading.summary_of(self)
 
-    def report(self, path: str | Path) -> Path:
-        """Write a page with the evidence over time (.html, and its numbers beside it as .report.json)."""
+    def report(self, path: str | Path, *, settings: Mapping[str, Any] | None = None) -> Path:
+        """Write a page with the evidence over time (.html, and its numbers beside it as .report.json).
+
+        `settings` is what else a reader needs to know: the service that is watched, file names, model versions.
+        """
         from multivalid.report.watch import write
 
-        return write(reading.content_of(self), path)
+        return write(reading.content_of(self, settings or {}), path)
 
     # ---- keeping ---------------------------------------------------------------------------------------------------
     def to_json(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from multivalid import validate
 from multivalid.errors import InputError
 from multivalid.online.times import DATE, show_time
+from multivalid.report.origin import made_with
 
 if TYPE_CHECKING:
     from multivalid.online.monitor import GroupAlarm, Monitor
@@ -123,7 +125,7 @@ def sentence(monitor: Monitor, alarm: GroupAlarm) -> str:
     return f"{_called(alarm.group, alarm.coordinate)}: {alarm.says}; raised at {at}, most likely since {since} (an estimate)"
 
 
-def content_of(monitor: Monitor) -> dict[str, Any]:
+def content_of(monitor: Monitor, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Everything the page shows, ready for JSON."""
     table, alarms = table_of(monitor, None), monitor.alarms
     place = {(name, of): i for i, (name, of) in enumerate(zip(table["name"], table["coordinate"], strict=True))}
@@ -147,6 +149,10 @@ def content_of(monitor: Monitor) -> dict[str, Any]:
             for i in np.argsort(-table["evidence"], kind="stable").tolist()
         ],
         "time": None if kind is None or monitor._clock is None else {"kind": kind, "last": show_time(monitor._clock[1], kind)},
+        "settings": {
+            **settings, "property": repr(setup.watched.target), "rounds": monitor.rounds, "groups": list(monitor.groups),
+            "level": setup.delta, "tolerance": setup.tolerance, **made_with(),
+        },
     }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from multivalid.atoms.select import Rows
 from multivalid.atoms.summary import PREDICTION
 from multivalid.batch.control import INTERRUPTED
 from multivalid.batch.theorem import judged
+from multivalid.cells.sentences import UNNAMED
 from multivalid.discover.bins import MOST_CODES, Bins, Codes, Ordered
 from multivalid.discover.fit_bins import fit_edges
 from multivalid.discover.forest import add_trees
@@ -297,13 +298,11 @@ def _chosen(plans: list[_Plan], gain: Any) -> tuple[_Plan, list[str]]:
 def _found_line(plan: _Plan, columns: Columns, held: int) -> str:
     """What was found and kept."""
     if not (plan.rules or plan.trees):
-        return (
-            f"No groups beyond the named ones were found in {len(columns.bins) - 1} columns that {held:,} rows not fitted confirm."
-        )
+        return f"{UNNAMED}: none were found in {len(columns.bins) - 1} columns beyond the named ones that {held:,} rows not fitted confirm."
     kept = " and ".join(
         filter(None, [f"{len(plan.rules)} rules" if plan.rules else "", f"{len(plan.trees)} trees" if plan.trees else ""])
     )
-    return f"Found in {len(columns.bins) - 1} columns and confirmed on {held:,} rows not fitted: {kept}."
+    return f"{UNNAMED}: found in {len(columns.bins) - 1} columns and confirmed on {held:,} rows not fitted: {kept}."
 
 
 def with_found(rows: Rows, rules: Sequence[Rule], columns: Columns) -> tuple[FittedGroups, Membership]:
@@ -315,7 +314,7 @@ def with_found(rows: Rows, rules: Sequence[Rule], columns: Columns) -> tuple[Fit
         names.append(text if text not in names else f"{text} (found)")
         kept.append(Kept(Holds(condition), (0,)))
         masks.append(rule.mask(columns.codes))
-    groups = FittedGroups(tuple(names), tuple(kept), rows.groups.arrays, rows.groups.notes)
+    groups = FittedGroups(tuple(names), tuple(kept), rows.groups.arrays, rows.groups.notes, len(rules))
     return groups, widened(rows.membership, masks) if masks else rows.membership
 
 

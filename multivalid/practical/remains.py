@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from multivalid.cells.sentences import UNNAMED
 from multivalid.discover.bins import Bins, Codes
 from multivalid.discover.coordinates import are_events, coordinates
 from multivalid.discover.histogram import histogram
@@ -44,7 +45,7 @@ def remaining(prop: Property, bins: Sequence[Bins], codes: Codes, rows: Outcomes
     if not told:
         return ""
     return (
-        f"Groups that nobody named: of all {count:,} groups of one condition on these columns with at least {LEAST_ROWS} of the "
+        f"{UNNAMED}: of all {count:,} groups of one condition on these columns with at least {LEAST_ROWS} of the "
         f"{len(rows):,} rows not fitted, none is further off, counting its size, than {told}, chance included. Groups of more conditions "
         f"may be; discover looks for them."
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,24 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.errors import InputError
+from multivalid.report import files
 from multivalid.report.content import plain
 from multivalid.report.page import TEMPLATES, environment, need
 from multivalid.report.plots import LINE, axis
-from multivalid.storage import write_text
 
 
 def write(content: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
-    """Write the page to `path` and its numbers beside it, as JSON; or only the JSON when `path` ends in .json."""
-    target = Path(path)
-    if target.suffix.lower() not in (".html", ".htm", ".json"):
-        raise InputError(f"path must end in .html or .json, got {os.fspath(path)!r}.")
-    numbers = plain(content)
-    page = None if target.suffix.lower() == ".json" else render(numbers)
-    write_text(target.with_suffix(".json"), json.dumps(numbers, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
-    if page is not None:
-        write_text(target, page)
-    return target
+    """Write the page of a backtest, and its numbers beside it."""
+    return files.write(plain(content), path, render)
 
 
 def render(content: dict[str, Any]) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import math
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,9 +10,10 @@ import numpy as np
 
 from multivalid.cells.sentences import headlines, off_groups, unknown_lines, worst_first
 from multivalid.report import figures, sentences
-from multivalid.report.origin import today
+from multivalid.report.origin import made_with
 from multivalid.report.readings import reading_of
 from multivalid.report.sources import Audited, Chapter, Story
+from multivalid.report.unnamed import unnamed
 
 KIND, VERSION = "multivalid.report", 1
 PER_GROUP = (
@@ -34,6 +33,7 @@ def build(story: Story) -> dict[str, Any]:
         "version": VERSION,
         "title": story.title,
         "verdict": sentences.verdict(story),
+        "too_few_rows": sentences.cannot_tell(story),
         "property": {"name": repr(story.prop), "spec": story.prop.spec, "says": sentences.property_sentence(story.prop)},
         "headline": [row for one in story.chapters for row in headline(one)],
     }
@@ -44,9 +44,10 @@ def build(story: Story) -> dict[str, Any]:
     if story.fans:
         content["fans"] = dict(story.fans)
     content |= {
+        "unnamed": unnamed(story),
         "certificate": None if story.certificate is None else _certificate(story),
         "scope": scope_verdict(story.prop),
-        "settings": {**story.settings, **today(), **_settings(story)},
+        "settings": {**story.settings, **made_with(), **_settings(story)},
         "notes": list(story.notes),
     }
     plain_content = plain(content)
@@ -75,18 +76,32 @@ def headline(chapter: Chapter) -> list[dict[str, Any]]:
         values = {when: read(audit) for when, audit in chapter.audits.items()}
         if values and all(value is not None for value in values.values()):
             of = f"{chapter.name}: " if chapter.name else ""
-            rows.append({"name": f"{chapter.key}_{name}".lstrip("_"), "label": f"{of}{label}", **values})
+            shown = {when: _tile(name, audit, values[when]) for when, audit in chapter.audits.items()}
+            rows.append({"name": f"{chapter.key}_{name}".lstrip("_"), "label": f"{of}{label}", **values, "shown": shown})
     return rows
+
+
+def _tile(name: str, audit: Audited, value: float | None) -> str:
+    """A number of the top as people read it: the rms in its unit."""
+    assert value is not None
+    return audit.units.named(value) if name == "worst_rms" else sentences.number(value)
 
 
 def _significant(audit: Audited) -> int:
     return int(np.count_nonzero(audit.table["p_adjusted"] <= SIGNIFICANT))
 
 
+def _typical(audit: Audited) -> float | None:
+    known = audit.table["rms"][np.isfinite(audit.table["rms"])]
+    return float(known.max()) if known.size else None
+
+
+_OFF = ("groups_off", "groups off beyond chance", _significant)
+_ERROR = ("worst_error", "largest error of any group (the theory's measure)", lambda audit: float(audit.table["error"].max()))
 _HEADLINES = (
-    ("worst_error", "largest error of any group", lambda audit: float(audit.table["error"].max())),
-    ("worst_debiased", "the same with the noise taken out", lambda audit: float(audit.table["debiased"].max())),
-    ("groups_off", "groups off beyond chance", _significant),
+    _OFF,
+    ("worst_rms", "typical distance from right in the worst group (rms)", _typical),
+    _ERROR,
     ("score", "mean score (lower is better)", lambda audit: audit.score),
 )
 
@@ -98,7 +113,7 @@ def _headlines(chapter: Chapter) -> Sequence[tuple[str, str, Callable[[Audited],
     """A pair shows its errors in the units of the property too, where those of V are others (a share for a quantile)."""
     if not chapter.key:
         return _HEADLINES
-    return [_HEADLINES[0], *([] if reading_of(chapter.prop).target is None else [_OWN_UNITS]), _HEADLINES[2]]
+    return [_OFF, _ERROR, *([] if reading_of(chapter.prop).target is None else [_OWN_UNITS])]
 
 
 def is_off(p_adjusted: float | None) -> bool:
@@ -166,12 +181,7 @@ def scope_verdict(prop: Any) -> dict[str, Any]:
 
 
 def _settings(story: Story) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "multivalid": importlib.import_module("multivalid").__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "property": story.prop.spec or repr(story.prop),
-    }
+    made: dict[str, Any] = {"property": story.prop.spec or repr(story.prop)}
     for chapter in story.chapters:
         of = f" of {chapter.name}" if chapter.name else ""
         for when, audit in chapter.audits.items():

@@ -67,7 +67,8 @@ def reliability(chapter: Chapter, k: int = DIAGRAMS) -> dict[str, Any] | None:
         {"group": name, "curves": {when: curve(audit, name) for when, audit in chapter.audits.items()}}
         for name in shown_groups(chapter, k)
     ]
-    return {"axis": reading.axis, "target": reading.target, "percent": reading.percent, "diagrams": diagrams}
+    shares = reading.percent or (reading.target is None and chapter.first.units.points)  # an outcome of 0 or 1 is a share too
+    return {"axis": reading.axis, "target": reading.target, "percent": shares, "diagrams": diagrams}
 
 
 def heatmap(audit: Audited, names: Sequence[str], levels: int = MAP_LEVELS) -> dict[str, Any]:
@@ -89,17 +90,27 @@ def heatmap(audit: Audited, names: Sequence[str], levels: int = MAP_LEVELS) -> d
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(variance > 0, sum_v / np.sqrt(variance), np.nan).reshape(len(names), columns)
     edges = [[float(points[column_of == j][0]), float(points[column_of == j][-1])] for j in range(columns)]
-    counts = rows.reshape(z.shape)
-    filled = np.flatnonzero(counts.any(axis=0))
-    return {"groups": list(names), "levels": [edges[j] for j in filled], "z": z[:, filled], "rows": counts[:, filled]}
+    return {"groups": list(names), "levels": edges, "z": z, "rows": rows.reshape(z.shape)}
+
+
+def without_empty(maps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The maps without the levels that have rows in none of them; all are on the same levels."""
+    filled = np.flatnonzero(np.any([one["rows"].any(axis=0) for one in maps], axis=0))
+    return [
+        one | {"levels": [one["levels"][j] for j in filled], "z": one["z"][:, filled], "rows": one["rows"][:, filled]}
+        for one in maps
+    ]
 
 
 def heatmaps(chapter: Chapter) -> dict[str, Any]:
-    """A heat map per audit, the same groups in each."""
+    """A heat map per audit, the same groups and levels in each, so that one sees cell by cell what changed."""
     if chapter.first is None:
         return {}
     names = shown_groups(chapter, MAP_GROUPS)
-    return {when: heatmap(audit, names) for when, audit in chapter.audits.items()}
+    made = {when: heatmap(audit, names) for when, audit in chapter.audits.items()}
+    same = all(one["levels"] == made[next(iter(made))]["levels"] for one in made.values())
+    kept = without_empty(list(made.values())) if same else [without_empty([one])[0] for one in made.values()]
+    return dict(zip(made, kept, strict=True))
 
 
 def thin(potential: NDArray[np.float64], most: int = TRACE) -> list[list[float]]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+import platform
 from datetime import UTC, datetime
 from typing import Any
+
+import numpy as np
 
 
 def origin(y_true: Any, y_pred: Any, data: Any, sample_weight: Any = None, cluster: Any = None) -> dict[str, str]:
@@ -28,6 +31,11 @@ def origin(y_true: Any, y_pred: Any, data: Any, sample_weight: Any = None, clust
     return made
 
 
-def today() -> Mapping[str, str]:
-    """The day on which the page was written (UTC)."""
-    return {"written": datetime.now(UTC).date().isoformat()}
+def made_with() -> dict[str, str]:
+    """The day on which the page was written (UTC), and with which versions."""
+    return {
+        "written": datetime.now(UTC).date().isoformat(),
+        "multivalid": importlib.import_module("multivalid").__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import math
 import os
 from pathlib import Path
@@ -11,11 +10,10 @@ from typing import Any
 
 from multivalid.errors import InputError
 from multivalid.report import content as contents
-from multivalid.report import fans, geometry
+from multivalid.report import fans, files, geometry
 from multivalid.report.readings import reading_of
 from multivalid.report.sentences import change_text, number
-from multivalid.report.sources import Story
-from multivalid.storage import refuse_model, write_text
+from multivalid.report.sources import Chapter, Story
 
 TEMPLATES = Path(__file__).parent / "templates"
 ROWS = 2000  # groups that the page lists; the JSON file has all of them
@@ -24,34 +22,8 @@ STEPS = (1.0, 2.0, 3.0, 5.0)  # standard errors at which the heat map's colour d
 
 
 def write(story: Story, path: str | os.PathLike[str]) -> Path:
-    """Write the page to `path` and its numbers beside it, to NAME.report.json; or only the numbers, to `path`, when it ends in .json.
-
-    Returns the path written.
-    """
-    target = Path(path)
-    if target.suffix.lower() not in (".html", ".htm", ".json"):
-        raise InputError(f"path must end in .html or .json, got {os.fspath(path)!r}.")
-    refuse_model(target)
-    content = contents.build(story)
-    page = None if target.suffix.lower() == ".json" else render(content, story)
-    write_text(
-        numbers_beside(target) if page is not None else target,
-        json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n",
-    )
-    if page is not None:
-        write_text(target, page)
-    return target
-
-
-def numbers_beside(page: Path) -> Path:
-    """Where the numbers of a page go: not to NAME.json, which may well be the model.
-
-    Examples
-    --------
-    >>> numbers_beside(Path("a.html")).name
-    'a.report.json'
-    """
-    return page.with_suffix(".report.json")
+    """Write the page of a story, and its numbers beside it."""
+    return files.write(contents.build(story), path, lambda content: render(content, story))
 
 
 def render(content: dict[str, Any], story: Story) -> str:
@@ -77,15 +49,24 @@ def environment() -> Any:
 
 def parts(content: dict[str, Any], story: Story) -> list[dict[str, Any]]:
     """What the page shows of each chapter; `prefix` keeps the ids of two chapters apart."""
-    found = []
+    found, found_names = [], set((content["unnamed"] or {"groups": []})["groups"])
     for numbers, chapter in zip(content.get("coordinates") or [content], story.chapters, strict=True):
         reading = reading_of(chapter.prop)
         found.append({
             "prefix": f"{chapter.key}-" if chapter.key else "", "name": chapter.name, "moments": list(numbers["cells"]),
             "reading": reading, "average": _percent if reading.percent else _shown,
+            "off": list(numbers["off"].values())[-1]["said"] if numbers["off"] else [],
+            **_units(chapter),
+            "found": [entry for entry in numbers["groups"] if entry["name"] in found_names],
             "table": _table(numbers), "heat": _heat(numbers), "diagrams": _diagrams(numbers),
         })  # fmt: skip
     return found
+
+
+def _units(chapter: Chapter) -> dict[str, Any]:
+    """What a gap is in, and what its sign means."""
+    units = None if chapter.first is None else chapter.first.units
+    return {} if units is None else {"points": units.points, "above": units.above, "below": units.below}
 
 
 def need(module: str, purpose: str) -> Any:
@@ -116,12 +97,13 @@ def _table(content: dict[str, Any]) -> dict[str, Any]:
     moments = list(content["cells"])
     shown = content["groups"][:ROWS]
     largest = max((entry[when]["error"] for entry in shown for when in moments), default=0.0)
+    widest = max((entry[when]["rms"] or 0.0 for entry in shown for when in moments), default=0.0)
     power = math.floor(math.log10(largest)) if largest > 0 else 0
     unit = 10.0**power
     rows = [
         {
             **entry,
-            "bars": {when: round(100 * entry[when]["error"] / largest, 1) if largest else 0.0 for when in moments},
+            "bars": {when: round(100 * (entry[when]["rms"] or 0.0) / widest, 1) if widest else 0.0 for when in moments},
             "off": int(any(contents.is_off(entry[when]["p_adjusted"]) for when in moments)),
         }
         for entry in shown

@@ -43,7 +43,7 @@ def reliability(audit: Audited, group: str | None = None, *, ax: Any = None, lab
 def heatmap(audit: Audited, groups: Sequence[str] | int = figures.MAP_GROUPS, *, ax: Any = None) -> Any:
     """Group × level of mean V in standard errors: orange where predictions are too high, blue where too low."""
     names = figures.worst_groups(audit, groups) if isinstance(groups, int) else [_known(audit, name) for name in groups]
-    found = figures.heatmap(audit, names)
+    (found,) = figures.without_empty([figures.heatmap(audit, names)])
     ax = axis(ax)
     picture = ax.imshow(found["z"], cmap="PuOr_r", vmin=-5, vmax=5, aspect="auto", interpolation="nearest")
     ax.set_yticks(range(len(names)), names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multivalid.cells.sentences import headlines, off_groups, unknown_lines
+from multivalid.cells.sentences import UNNAMED, headlines, off_groups, unknown_lines
 from multivalid.properties import EventProbability, Mean, Pair, Quantile, Target
 from multivalid.report.sources import Audited, Certified, Chapter, Story
 
@@ -50,23 +50,41 @@ def _capital(text: str) -> str:
 
 
 def _one(audit: Audited) -> str:
-    said = headlines(audit.table, audit.units)
-    count, rest = len(audit.table["name"]), " ".join(unknown_lines(audit.table, audit.units))
-    rest = f" {rest}" if rest else ""
-    if not said:
-        return f"None of the {count} groups is off beyond chance.{rest}"
-    return f"{len(said)} of {count} groups {'is' if len(said) == 1 else 'are'} off beyond chance. {'; '.join(said[:3])}.{rest}"
+    off, count = len(off_groups(audit.table)), len(audit.table["name"])
+    if not off:
+        return f"None of the {count} groups is off beyond chance{_largest(audit)}."
+    return f"{off} of {count} groups {'is' if off == 1 else 'are'} off beyond chance{_worst(audit, off)}."
 
 
 def _two(before: Audited, after: Audited) -> str:
-    count = len(before.table["name"])
-    was, left = off_groups(before.table), headlines(after.table, after.units)
-    remaining = f" Still off: {'; '.join(left[:3])}." if left else ""
-    rest = " ".join(unknown_lines(after.table, after.units))
-    return (
-        f"Of {count} groups {len(was)} {'was' if len(was) == 1 else 'were'} off beyond chance before, {len(left)} after."
-        f"{remaining}{f' {rest}' if rest else ''}"
-    )
+    was, left, count = len(off_groups(before.table)), len(off_groups(after.table)), len(before.table["name"])
+    start = f"Of {count} groups {was} {'was' if was == 1 else 'were'} off beyond chance before, {left or 'none'} after"
+    return f"{start}{_worst(after, left)}." if left else f"{start}{_largest(after)}."
+
+
+def _worst(audit: Audited, off: int) -> str:
+    """The group that is farthest off, with its interval."""
+    return f"{'; farthest off is ' if off > 1 else ': '}{headlines(audit.table, audit.units)[0]}"
+
+
+def _largest(audit: Audited) -> str:
+    """Where nothing is off: the largest gap that is left, which chance explains."""
+    size = np.abs(np.where(np.isfinite(audit.table["gap_low"]), audit.table["gap"], np.nan))
+    if not np.isfinite(size).any():
+        return ""
+    i = int(np.nanargmax(size))
+    gap, low, high = (audit.units.signed(float(audit.table[name][i])) for name in ("gap", "gap_low", "gap_high"))
+    unit = " points" if audit.units.points else ""
+    return f"; the largest gap left is that of {audit.table['name'][i]}, {gap}{unit} ({low} to {high})"
+
+
+def cannot_tell(story: Story) -> list[str]:
+    """For whom the rows are too few, a line for every coordinate."""
+    told = []
+    for chapter in story.chapters:
+        lines = [] if chapter.last is None else unknown_lines(chapter.last.table, chapter.last.units)
+        told += [f"{_capital(chapter.name)}: {line[0].lower()}{line[1:]}" if chapter.name else line for line in lines]
+    return told
 
 
 def property_sentence(prop: Target) -> str:
@@ -102,8 +120,8 @@ def property_sentence(prop: Target) -> str:
 
 
 def certificate(found: Certified) -> list[str]:
-    """The certificate in words, a line each."""
-    return [meaning(found), *(line for line in found.summary().splitlines() if line.strip())]
+    """The certificate in words, a line each; what it says of groups that nobody named has a section of its own."""
+    return [meaning(found), *(line for line in found.summary().splitlines() if line.strip() and not line.startswith(UNNAMED))]
 
 
 def change_text(first: float, last: float) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from multivalid.cells.sentences import Units
 from multivalid.errors import InputError
 from multivalid.grid import Grid
+from multivalid.groups.family import FittedGroups
 from multivalid.properties import Property, Target
 from multivalid.properties.pairs.base import SecondCoordinate
 
@@ -50,6 +51,8 @@ class TargetAudited(Protocol):
     @property
     def fans(self) -> list[dict[str, Any]]: ...
     @property
+    def groups(self) -> FittedGroups: ...
+    @property
     def property(self) -> Any: ...
 
 
@@ -58,6 +61,8 @@ class Certified(Protocol):
 
     @property
     def status(self) -> str: ...
+    @property
+    def note(self) -> str: ...
     @property
     def potential(self) -> NDArray[np.float64]: ...
     def summary(self) -> str: ...
@@ -108,6 +113,8 @@ class Story:
         What to repeat to get the same numbers.
     fans : mapping of str to list
         Fans of the worst groups for several quantiles, before and after or "now"; empty elsewhere.
+    found : sequence of str
+        Names of the groups that a fit found rather than a person named.
     """
 
     prop: Target
@@ -117,6 +124,7 @@ class Story:
     notes: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     fans: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+    found: Sequence[str] = ()
 
     @property
     def of_pair(self) -> bool:
@@ -139,10 +147,9 @@ def story(
         for k, (part, key) in enumerate(zip(now.property.coordinates, now.property.keys, strict=True))
     ]
     fans = {when: audit.fans for when, audit in given.items() if audit.fans}
-    return Story(now.property, title or _heading(before), chapters, certificate, notes, settings, fans)
-
-
-pair_story = story
+    names = now.groups.names
+    found = names[len(names) - now.groups.found :]
+    return Story(now.property, title or _heading(before), chapters, certificate, notes, settings, fans, found)
 
 
 def _heading(before: Any) -> str:

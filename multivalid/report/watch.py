@@ -2,47 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from pathlib import Path
 from typing import Any
 
-from multivalid.errors import InputError
+from multivalid.report import files
 from multivalid.report.geometry import BOTTOM, LEFT, RIGHT, TOP, Scale, spread, ticks
-from multivalid.report.page import TEMPLATES, need, numbers_beside
+from multivalid.report.page import TEMPLATES, environment
 from multivalid.report.sentences import number
-from multivalid.storage import refuse_model, write_text
 
 WIDTH, HEIGHT = 640.0, 220.0
 ROWS = 2000  # groups that the page lists; the JSON file has all of them
 
 
 def write(content: dict[str, Any], path: str | os.PathLike[str]) -> Path:
-    """Write the page to `path` and its numbers beside it, to NAME.report.json; or only the numbers, to `path`, when it ends in .json."""
-    target = Path(path)
-    if target.suffix.lower() not in (".html", ".htm", ".json"):
-        raise InputError(f"path must end in .html or .json, got {os.fspath(path)!r}.")
-    refuse_model(target)
-    page = None if target.suffix.lower() == ".json" else render(content)
-    write_text(
-        target if page is None else numbers_beside(target),
-        json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n",
-    )
-    if page is not None:
-        write_text(target, page)
-    return target
+    """Write the page of a monitor, and its numbers beside it."""
+    return files.write(content, path, render)
 
 
 def render(content: dict[str, Any]) -> str:
     """The page for what a monitor found."""
-    jinja = need("jinja2", "a report page")
-    environment = jinja.Environment(
-        loader=jinja.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True,
-        undefined=jinja.StrictUndefined,
-    )  # fmt: skip
-    environment.filters.update(number=lambda value: "–" if value is None else number(value), whole=lambda value: f"{value:,}")
-    page = environment.get_template("watch.html.j2").render(
+    page = environment().get_template("watch.html.j2").render(
         report=content, pictures=[picture(alarm, content["threshold"]) for alarm in content["alarms"]],
         rows=content["groups"][:ROWS], left_out=max(len(content["groups"]) - ROWS, 0),
         style=(TEMPLATES / "report.css").read_text("utf-8"), size=evidence_text,

@@ -276,7 +276,7 @@ def test_page_and_figure(tmp_path):
     y, group = book(400)
     found = mv.backtest(y, np.full(400, VAR), np.full(400, ES), tau=TAU, groups=[group])
     page = found.report(tmp_path / "risk.html").read_text("utf-8")
-    numbers = json.loads((tmp_path / "risk.json").read_text("utf-8"))
+    numbers = json.loads((tmp_path / "risk.report.json").read_text("utf-8"))
     assert found.verdict in page.replace("\N{NO-BREAK SPACE}", " ")
     assert [g["kupiec_p"] for g in sorted(numbers["groups"], key=lambda g: g["name"])] == pytest.approx(
         [found.table["kupiec_p"][i] for i in np.argsort(found.table["name"])]

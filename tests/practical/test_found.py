@@ -121,7 +121,7 @@ def test_holdout_blocks_and_time():
 def test_a_lazy_frame_is_fitted_too():
     data = world(3000, 6)
     model = mv.multicalibrate("y", "p", groups=["city"], data=pl.from_pandas(data).lazy(), features=["age", "city", "gain"])
-    assert "Found in 3 columns" in model.certificate.note
+    assert "found in 3 columns" in model.certificate.note
 
 
 @pytest.mark.parametrize(

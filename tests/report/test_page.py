@@ -55,7 +55,9 @@ def test_the_json_holds_the_numbers_of_the_audit(reports: dict[str, Any], flight
     for i, name in enumerate(found.table["name"]):
         assert by_name[str(name)]["now"]["error"] == found.table["error"][i]
         assert by_name[str(name)]["rows"] == found.table["rows"][i]
-    assert content["headline"][0]["now"] == found.error
+    told = {row["name"]: row["now"] for row in content["headline"]}
+    assert (told["worst_error"], told["worst_rms"]) == (found.error, found.table["rms"].max())
+    assert told["groups_off"] == len(found.off)
     assert content["settings"]["data fingerprint"] == found.fingerprint
     assert len(content["cells"]["now"]["error"]) == len(found.cells["error"])
 
@@ -65,7 +67,7 @@ def test_before_and_after_are_the_audits_of_both_predictions(reports: dict[str, 
     content, fitted, test = loaded(reports[name]), reports["objects"][name], flights[6000:]
     label, base = ("late", "chance") if name == "mean" else ("delay", "limit")
     after = mv.audit(label, fitted.predict(base, data=test), data=test, groups=fitted.groups, property=fitted.property)
-    row = content["headline"][0]
+    row = {row["name"]: row for row in content["headline"]}["worst_error"]
     assert row["after"] == after.error
     levels = content["settings"]
     assert levels["levels before"] == levels["levels after"]  # both on the levels of the predictions as they are now
@@ -84,9 +86,9 @@ def test_the_page_stands_alone(reports: dict[str, Any], name: str) -> None:
     content = loaded(reports[name])
     assert content["verdict"] in html.unescape(text).replace("\N{NO-BREAK SPACE}", " ")
     for row in content["headline"]:
-        for when in ("before", "after", "now"):
-            if when in row:
-                assert number(row[when]) in text
+        for when, shown in row["shown"].items():
+            assert shown in text
+            assert shown == number(row[when]) or row["name"].endswith("rms")
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -184,6 +186,7 @@ def test_rows_that_stay_in_their_engine(reports: dict[str, Any], flights: pd.Dat
     polars = pytest.importorskip("polars")
     fitted, test = reports["objects"]["mean"], flights[6000:]
     page = fitted.report(tmp_path / "r.html", "late", "chance", data=polars.from_pandas(test).lazy())
-    here, there = loaded(reports["mean"])["headline"][0], loaded(page)["headline"][0]
+    here, there = (loaded(one)["headline"][2] for one in (reports["mean"], page))
+    assert here["name"] == there["name"] == "worst_error"
     assert there["before"] == pytest.approx(here["before"])
     assert there["after"] < there["before"]
