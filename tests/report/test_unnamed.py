@@ -25,7 +25,8 @@ def rows() -> pd.DataFrame:
 
 def told(page: Path) -> tuple[dict, str]:
     """The numbers and the page, without the blanks that keep a line together."""
-    return json.loads(page.with_suffix(".report.json").read_text("utf-8")), page.read_text("utf-8").replace("\N{NO-BREAK SPACE}", " ")
+    numbers = json.loads(page.with_suffix(".report.json").read_text("utf-8"))
+    return numbers, page.read_text("utf-8").replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_found_groups_and_those_that_got_worse_have_a_section(rows: pd.DataFrame, tmp_path: Path) -> None:
