@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -45,6 +45,7 @@ _CALCULATE: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": oper
 _ABOVE, _BELOW = ("<", "<=", "!="), (">", ">=", "!=")  # what holds for a constant above, and below, every value
 _UNSIGNED = (nw.UInt64, nw.UInt128)
 _NANOSECONDS = (dt.datetime(1677, 9, 22, tzinfo=dt.UTC), dt.datetime(2262, 4, 11, tzinfo=dt.UTC))
+_UNITS = ("s", "ms", "us", "ns")
 _WITH = dict.fromkeys(PARTS, "dates or times") | {"hour": "times"}  # types that have such a part
 ANYTHING = "anything"  # a column in which every value is missing has no kind of its own
 
@@ -63,6 +64,14 @@ class _Value:
     @property
     def zone(self) -> str | None:
         return getattr(self.dtype, "time_zone", None)
+
+    @property
+    def unit(self) -> str | None:
+        return getattr(self.dtype, "time_unit", None)
+
+    def in_utc(self) -> _Value:
+        expr = self.expr.dt.convert_time_zone("UTC")
+        return replace(self, expr=expr, dtype=nw.Datetime(self.unit, "UTC"))  # type: ignore[arg-type]
 
     def as_float(self) -> nw.Expr:
         # Dividing, because Arrow refuses to cast whole numbers beyond 2**53; the quotient is float64 on every engine.
@@ -137,6 +146,8 @@ class _Compiler:
         return self._compare_columns(op, first, self._value(right))
 
     def _compare_columns(self, op: str, first: _Value, second: _Value) -> nw.Expr:
+        if None not in (first.zone, second.zone) and first.zone != second.zone:  # polars does not compare two zones
+            first, second = first.in_utc(), second.in_utc()
         if ANYTHING in (first.kind, second.kind):
             return _all((*first.present, *second.present))  # one of them holds nothing, so no row is left
         if first.kind != second.kind or (first.zone is None) != (second.zone is None):
@@ -146,6 +157,8 @@ class _Compiler:
             pair = first.as_float(), second.as_float()
         elif (first.dtype in _UNSIGNED) != (second.dtype in _UNSIGNED):
             return _all((*first.present, *second.present, _compare_signs(op, first, second)))
+        elif first.unit != second.unit:
+            return _all((*first.present, *second.present, _compare_units(op, first, second)))
         return _all((*first.present, *second.present, COMPARE[op](*pair)))
 
     def _member(self, value: _Value, choices: Sequence[Scalar], negated: bool) -> nw.Expr:
@@ -298,6 +311,26 @@ def _compare_signs(op: str, first: _Value, second: _Value) -> nw.Expr:
     return compared | negative if where_negative else compared
 
 
+def _compare_units(op: str, first: _Value, second: _Value) -> nw.Expr:
+    """Times of two units, both in the finer one, which some engines would round to the coarser; nanoseconds end in the year 2262."""
+    coarse, fine = sorted((first, second), key=lambda value: _UNITS.index(value.unit or ""))
+    finer = nw.Datetime(fine.unit, coarse.zone)  # type: ignore[arg-type]
+    if fine.unit != "ns":
+        return _in_order(op, first is coarse, coarse.expr.cast(finer), fine.expr)
+    low, high = (when if coarse.zone else when.replace(tzinfo=None) for when in _NANOSECONDS)
+    below, above = coarse.expr <= low, coarse.expr >= high
+    raised = nw.when(~below & ~above).then(coarse.expr).cast(finer)
+    compared = ~below & ~above & _in_order(op, first is coarse, raised, fine.expr).fill_null(False)
+    for outside, holds in ((below, _ABOVE if first is coarse else _BELOW), (above, _BELOW if first is coarse else _ABOVE)):
+        compared = compared | outside if op in holds else compared
+    return compared
+
+
+def _in_order(op: str, as_given: bool, left: nw.Expr, right: nw.Expr) -> nw.Expr:
+    answer: nw.Expr = COMPARE[op](*((left, right) if as_given else (right, left)))
+    return answer
+
+
 def _compare_moment(op: str, value: _Value, when: dt.date) -> nw.Expr:
     """A date or a time, with constants that a column of nanoseconds cannot hold."""
     answer: nw.Expr
@@ -306,6 +339,9 @@ def _compare_moment(op: str, value: _Value, when: dt.date) -> nw.Expr:
         if not _NANOSECONDS[0] < instant < _NANOSECONDS[1]:
             return _always(value, op in (_ABOVE if instant > _NANOSECONDS[0] else _BELOW))
         answer = COMPARE[op](value.expr, nw.lit(when, dtype=value.dtype))
+    elif isinstance(when, dt.datetime) and value.unit in ("s", "ms") and when.microsecond:
+        # polars would cut the constant to the unit of the column.
+        answer = COMPARE[op](value.expr.cast(nw.Datetime("us", value.zone)), when)
     else:
         answer = COMPARE[op](value.expr, when)
     return answer

@@ -13,6 +13,7 @@ from multivalid.lazy_names import narwhals as nw
 
 NUMBER, TEXT, BOOLEAN, DATE, DATETIME = "number", "text", "boolean", "date", "datetime"
 
+_EPOCH, _MICROSECOND = dt.datetime(1970, 1, 1), dt.timedelta(microseconds=1)
 _EXACT: dict[type, str] = {
     int: NUMBER,
     float: NUMBER,
@@ -101,8 +102,31 @@ def moment(text: str, kind: str, zone: dt.tzinfo | None) -> dt.date | None:
     except ValueError:
         return None
     if when.tzinfo is None:
-        return when.replace(tzinfo=zone)
+        return when if zone is None else _existing(when.replace(tzinfo=zone))
     return when.astimezone(zone) if zone is not None else None
+
+
+def _existing(when: dt.datetime) -> dt.datetime:
+    """A time of its zone; where clocks go forward over it, as long after the change as it would have been."""
+    try:
+        return when.astimezone(dt.UTC).astimezone(when.tzinfo)
+    except OverflowError:  # the last hours of the year 9999, the first of the year 1
+        return when
+
+
+def instant(when: Any) -> int:
+    """Nanoseconds since 1970 of a time with a zone: two such times compare as the clock on the wall shows them, which goes back in autumn.
+
+    Examples
+    --------
+    >>> from zoneinfo import ZoneInfo
+    >>> first = dt.datetime(2024, 10, 27, 2, 30, tzinfo=ZoneInfo("Europe/Paris"))
+    >>> first == first.replace(fold=1), instant(first.replace(fold=1)) - instant(first) == 3_600_000_000_000
+    (True, True)
+    """
+    wall = dt.datetime(when.year, when.month, when.day, when.hour, when.minute, when.second, when.microsecond)
+    since: dt.timedelta = wall - _EPOCH - when.utcoffset()
+    return since // _MICROSECOND * 1000 + int(getattr(when, "nanosecond", 0))
 
 
 def unknown_column(name: object, known: Iterable[object], where: str = "the data") -> InputError:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from multivalid.errors import InputError, PredicateError
 from multivalid.groups.calendar import PARTS
-from multivalid.groups.kinds import BOOLEAN, DATE, DATETIME, NUMBER, kind_of_value, moment, value_in
+from multivalid.groups.kinds import BOOLEAN, DATE, DATETIME, NUMBER, instant, kind_of_value, moment, value_in
 from multivalid.groups.nodes import (
     COMPARE,
     And,
@@ -142,6 +142,8 @@ class _Compiler:
                 b = self._converted(left, a, constant, b)
             elif kind == DATETIME and (a.tzinfo is None) != (b.tzinfo is None):
                 raise self._mismatch(left, a, f"cannot be compared with {b!r}")
+            if kind == DATETIME and a.tzinfo is not None:
+                a, b = instant(a), instant(b)
             return bool(compare(a, b))
 
         return test
@@ -159,7 +161,9 @@ class _Compiler:
             if a is None:
                 return False
             if kind_of_value(a) != kind:
-                found = a in [self._converted(term, a, choice, choice) for choice in choices]
+                whens = [self._converted(term, a, choice, choice) for choice in choices]
+                aware = getattr(a, "tzinfo", None) is not None
+                found = instant(a) in map(instant, whens) if aware else a in whens
             elif kind == NUMBER and (type(a) is float or not whole):
                 found = float(a) in floats
             else:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import datetime as dt
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from multivalid.groups.kinds import DATE, DATETIME, moment
@@ -64,18 +65,33 @@ class ConditionWriter:
             value = self.dialect.ordered(value)
         number = not isinstance(right.value, (str, bool))
         guard = self._there(left) if number and op in _NEEDS_NAN_GUARD else f"{self._value(left)} IS NOT NULL"
-        return f"({guard} AND {value} {operator} {self.dialect.constant(right.value)})"
+        held = self._in_utc(left, (right.value,), lambda one: f"{value} {operator} {self.dialect.constant(one[0])}")
+        return f"({guard} AND {held})"
 
     def _member(self, term: Term, choices: tuple[Scalar, ...], negated: bool) -> str:
         fractions = any(isinstance(choice, float) for choice in choices)
         kind = choices[0] if not fractions else 0.5
         value = self._beside(term, kind)
+        if isinstance(kind, str):
+            held = self._in_utc(term, choices, lambda all_: f"{value} IN ({', '.join(map(self.dialect.constant, all_))})")
+            return f"({self._there(term)} AND {'NOT ' if negated else ''}({held}))"
         listed = [self.dialect.constant(float(choice) if fractions else choice) for choice in choices if choice != 0]
         found = [f"{value} IN ({', '.join(listed)})"] if listed else []
         if len(listed) < len(choices):  # zero on its own: -0.0 is not always found in a list that has 0
             found.append(f"{value} = {self.dialect.constant(0.0 if fractions else choices[0].__class__(0))}")
         held = "(" + " OR ".join(found) + ")"
         return f"({self._there(term)} AND {'NOT ' if negated else ''}{held})"
+
+    def _in_utc(self, term: Term, constants: Sequence[Scalar], write: Callable[[Sequence[Scalar]], str]) -> str:
+        """A comparison with constants; beside a column of instants those that are dates or times are meant in UTC.
+
+        The type of the column is not known here, and the database would read them in the zone of its session.
+        """
+        as_given = write(constants)
+        instants = self.dialect.is_instant(self._value(term)) if isinstance(term, Column) else None
+        if instants is None or not any(isinstance(constant, str) and _is_moment(constant) for constant in constants):
+            return as_given
+        return f"CASE WHEN {instants} THEN {write([_instant(constant) for constant in constants])} ELSE {as_given} END"
 
     def _there(self, term: Term) -> str:
         """Neither null nor a NaN."""
@@ -107,6 +123,11 @@ class ConditionWriter:
                 return f"({self._number(left)} / NULLIF({self._number(right)}, {zero}))"
             case Arithmetic(op, left, right):
                 return f"({self._number(left)} {op} {self._number(right)})"
+
+
+def _instant(constant: Scalar) -> Scalar:
+    when = moment(constant, DATETIME, dt.UTC) if isinstance(constant, str) else None
+    return constant if when is None else when.isoformat()
 
 
 def _is_moment(text: str) -> bool:

@@ -56,6 +56,10 @@ class Dialect(ABC):
     def is_nan(self, column: str) -> str:
         """Whether a column of any type holds a float that is not a number, which counts as missing; never null."""
 
+    def is_instant(self, column: str) -> str | None:
+        """Whether a column of any type holds points in time, which are shown in the zone of the session; None where none does."""
+        return None
+
     def ordered(self, text: str) -> str:
         """Text in the order of its code points, where the database has other orders."""
         return text
@@ -190,6 +194,9 @@ class DuckDB(RowCarrier):
     def is_nan(self, column: str) -> str:
         return f"(typeof({column}) IN ('DOUBLE', 'FLOAT') AND isnan(TRY_CAST({column} AS DOUBLE)))"
 
+    def is_instant(self, column: str) -> str:
+        return f"typeof({column}) = 'TIMESTAMP WITH TIME ZONE'"
+
 
 class Spark(RowCarrier):
     name = "spark"
@@ -204,6 +211,9 @@ class Spark(RowCarrier):
 
     def is_nan(self, column: str) -> str:
         return f"(typeof({column}) IN ('double', 'float') AND COALESCE(isnan(try_cast({column} AS DOUBLE)), FALSE))"
+
+    def is_instant(self, column: str) -> str:
+        return f"typeof({column}) = 'timestamp'"
 
     def date_part(self, part: str, column: str) -> str:
         function = "1 + weekday" if part == "weekday" else part
@@ -228,6 +238,9 @@ class Postgres(RowCarrier):
     def is_nan(self, column: str) -> str:
         floats = "('double precision'::regtype, 'real'::regtype)"
         return f"(pg_typeof({column}) IN {floats} AND CAST({column} AS text) = 'NaN')"
+
+    def is_instant(self, column: str) -> str:
+        return f"pg_typeof({column}) = 'timestamptz'::regtype"
 
     def ordered(self, text: str) -> str:
         return f'{text} COLLATE "C"'

@@ -17,7 +17,7 @@ import pytest
 
 from multivalid.groups.family import Groups
 from multivalid.groups.predicate import parse
-from tests.groups.agreement import answers, disagreements
+from tests.groups.agreement import answers, answers_in_sql, disagreements
 
 
 def test_a_sample_of_random_cases() -> None:
@@ -111,6 +111,56 @@ def test_zones_with_any_name() -> None:
     times = pa.array([noon, noon + 3_600_000_000, None], pa.timestamp("us", tz="America/New_York"))
     for native in (pa.table({"x": times}), pa.table({"x": times}).to_pandas(), pl.from_arrow(pa.table({"x": times}))):
         assert answers(native, ["x >= '2024-01-30T19:30'", "hour(x) == 19"]) == [[False, True, False], [True, False, False]]
+
+
+def test_times_of_two_units_are_compared_in_the_finer() -> None:
+    noon = 1706659200000
+    table = pa.table({
+        "ms": pa.array([noon, noon, 253402214400000, -12219292800000, None], pa.timestamp("ms")),
+        "ns": pa.array([noon * 10**6 + 1, noon * 10**6, noon * 10**6, 0, 0], pa.timestamp("ns")),
+    })  # fmt: skip
+    expected = {"ns == ms": [False, True, False, False, False], "ns > ms": [True, False, False, True, False],
+                "ms >= ns": [False, True, True, False, False], "ms != ns": [True, False, True, True, False],
+                "ms < '2024-01-31T00:00:00.000001'": [True, True, False, True, False]}  # fmt: skip
+    for native in kinds(table):
+        assert dict(zip(expected, answers(native, list(expected)), strict=True)) == expected, type(native)
+    rows = [{"ms": a.as_py(), "ns": b.as_py()} for a, b in zip(table["ms"], table["ns"], strict=True)]
+    assert {text: [parse(text).holds(row) for row in rows] for text in expected} == expected
+
+
+def test_the_hour_that_comes_twice_and_the_one_that_never_comes() -> None:
+    """Instants are compared, not what the clock on the wall shows; a constant that no clock shows is an hour later."""
+    hours = [1729989000, 1729992600, 1711848600, None]  # 02:30, 02:30 again, 03:30 on the day that has no 02:30
+    times = pa.array([None if second is None else second * 10**6 for second in hours], pa.timestamp("us", tz="Europe/Paris"))
+    table = pa.table({"x": times, "utc": times.cast(pa.timestamp("ms", tz="UTC"))})
+    expected = {"x == '2024-10-27T02:30'": [True, False, False, False], "x in ['2024-10-27T02:30']": [True, False, False, False],
+                "x > '2024-10-27T02:30'": [False, True, False, False], "x == '2024-03-31T02:30'": [False, False, True, False],
+                "x == utc": [True, True, True, False], "x < utc": [False] * 4}  # fmt: skip
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    for native in (table, table.to_pandas(), frame, frame.lazy()):
+        assert dict(zip(expected, answers(native, list(expected)), strict=True)) == expected, type(native)
+    rows = [{"x": a.as_py(), "utc": b.as_py()} for a, b in zip(table["x"], table["utc"], strict=True)]
+    assert {text: [parse(text).holds(row) for row in rows] for text in expected} == expected
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
+def test_sql_reads_constants_beside_instants_in_utc(zone: str) -> None:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute(f"SET TimeZone='{zone}'")
+    midnight = 1706659200
+    instants = pa.array([(midnight + 3600 * k) * 10**6 for k in (-1, 0, 1)], pa.timestamp("us", tz="UTC"))
+    texts = pa.array(["2024-01-30", "2024-01-31", "2024-02-01"])
+    relation = connection.from_arrow(pa.table({"t": instants, "s": texts, "d": texts.cast(pa.date32())}))
+    for column in ("t", "s", "d"):
+        asked = [f"{column} == '2024-01-31'", f"{column} > '2024-01-31'", f"{column} in ['2024-01-31', '2024-02-02']"]
+        assert (
+            answers_in_sql(relation, asked)
+            == answers(relation, asked)
+            == [[False, True, False], [False, False, True], [False, True, False]]
+        )
 
 
 def test_a_column_of_a_type_nobody_knows_is_refused() -> None:

@@ -24,7 +24,9 @@ def test_parts_of_dates_and_times(database: Any) -> None:
 
 def test_instants_are_read_in_utc(postgres: Any) -> None:
     frame = world(300).with_row_index("row")
-    fitted = mv.multicalibrate("y", "p", groups=[mv.bins("z", "hour"), mv.bins("z", "month")], data=frame, mode="theorem", m=20)
+    fitted = mv.multicalibrate(
+        "y", "p", groups=[mv.bins("z", "hour"), mv.bins("z", "month"), "z >= '2024-06-01'"], data=frame, mode="theorem", m=20
+    )
     texts = [None if when is None else when.isoformat() for when in frame["z"].to_list()]
     columns = {"row": frame["row"].to_list(), "p": frame["p"].to_list(), "z": texts}
     postgres.load("given", columns, {"row": "int", "p": "float", "z": "instant"})
