@@ -19,6 +19,7 @@ from multivalid.groups.kinds import BOOLEAN, DATETIME, NUMBER, TEXT, kind_of_dty
 Values = NDArray[np.float64]
 PROBE = 100_000  # rows that settle the edges
 FEWEST = 20  # rows of a category that gets a code of its own
+SAME_EVERYWHERE = "has the same value in every row"
 IDENTIFIERS = 0.5  # distinct values per row from which on a text is taken for an identifier
 
 
@@ -36,7 +37,7 @@ def fit_bins(series: nw.Series[Any], most: int) -> Bins | str:
 
 def _not_constant(bins: Bins, series: nw.Series[Any]) -> Bins | str:
     codes = bins.codes(series)
-    return "has the same value in every row" if codes.size and codes.min() == codes.max() else bins
+    return SAME_EVERYWHERE if codes.size and codes.min() == codes.max() else bins
 
 
 def _booleans(series: nw.Series[Any]) -> tuple[bool, ...]:
@@ -51,8 +52,9 @@ def _fit_text(series: nw.Series[Any], most: int) -> Bins | str:
     if often.size > max(IDENTIFIERS * len(present), most):
         return f"has {often.size:,} different values in {len(present):,} rows, as identifiers do"
     kept = int(np.count_nonzero(often[:most] >= min(FEWEST, often[0] if often.size else 0)))
-    values = sorted(str(value) for value in counted[names].to_list()[:kept])
-    return _not_constant(Categories(series.name, TEXT, tuple(values)), series)
+    if kept + (kept < often.size) + (len(present) < len(series)) < 2:
+        return SAME_EVERYWHERE
+    return Categories(series.name, TEXT, tuple(sorted(str(value) for value in counted[names].to_list()[:kept])))
 
 
 def _fit_ordered(series: nw.Series[Any], kind: str, most: int) -> Bins | str:

@@ -60,7 +60,7 @@ class _Flat:
 
     roots: list[int] = field(default_factory=list)
     columns: list[int] = field(default_factory=list)
-    tables: list[NDArray[np.uint8]] = field(default_factory=list)
+    marked: list[NDArray[np.bool_]] = field(default_factory=list)
     children: list[tuple[int, int]] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
 
@@ -75,10 +75,8 @@ class _Flat:
             self.values.append(node)
             return ~(len(self.values) - 1)
         place = len(self.columns)
-        table = np.zeros(256, dtype=np.uint8)
-        table[: node.left.size] = node.left
         self.columns.append(node.column)
-        self.tables.append(table)
+        self.marked.append(node.left)
         self.children.append((0, 0))
         self.children[place] = self._add(node.children[0]), self._add(node.children[1])
         return place
@@ -86,6 +84,8 @@ class _Flat:
     def arrays(self) -> list[NDArray[Any]]:
         """In the order of the compiled function: roots, columns, tables, first and second children, values."""
         children = np.array(self.children, dtype=np.int32).reshape(-1, 2)
-        tables = np.stack(self.tables) if self.tables else np.zeros((0, 256), dtype=np.uint8)
+        tables = np.zeros((len(self.marked), 256), dtype=np.uint8)
+        for table, marked in zip(tables, self.marked, strict=True):
+            table[: marked.size] = marked
         whole: list[NDArray[Any]] = [np.array(self.roots, dtype=np.int32), np.array(self.columns, dtype=np.int32), tables]
         return [*whole, *(np.ascontiguousarray(children[:, k]) for k in (0, 1)), np.array(self.values, dtype=np.float64)]

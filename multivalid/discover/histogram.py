@@ -72,6 +72,15 @@ def partition(codes: Codes, column: int, left: NDArray[np.bool_], rows: RowNumbe
     return first[:taken], second[: rows.size - taken]
 
 
+def add_to_rows(out: Array, rows: RowNumbers, value: float) -> None:
+    """Add a value to some rows, each named once."""
+    compiled = library.function("multivalid_add_to_rows", [_POINTER, _POINTER, _SIZE, ctypes.c_double])
+    if compiled is None:
+        out[rows] += value
+    else:
+        compiled(_at(out), _at(rows), rows.size, value)
+
+
 def _at(array: NDArray[Any]) -> int:
     assert array.flags.c_contiguous
     return array.ctypes.data

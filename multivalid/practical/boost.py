@@ -10,6 +10,7 @@ import numpy as np
 from multivalid.discover.bins import Bins, Codes
 from multivalid.discover.forest import add_trees, scaled
 from multivalid.discover.grow import Node, grow
+from multivalid.discover.histogram import add_to_rows
 from multivalid.practical.data import Matching, Outcomes
 from multivalid.properties.base import Array
 
@@ -61,7 +62,7 @@ def boost(
             slope = np.maximum(loss.slope(eta, rows.outcomes), 0.0)
         made = grow(bins, rows.codes, everyone, loss.identify(eta, rows.outcomes), slope, DEPTH)
         for inside, value in made.leaves:
-            eta[inside] += step * value
+            add_to_rows(eta, inside, step * value)
         trees.append(scaled(made.root, step))
         tell()
         if not judge.go_on(trees[-1]):

@@ -41,7 +41,7 @@ from multivalid.practical.link import choose_link
 from multivalid.practical.model import Model
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.practical.remains import remaining
-from multivalid.practical.rules import Rule, choose_rules
+from multivalid.practical.rules import Rule, choose_rules, masks_of
 from multivalid.practical.start import stages
 from multivalid.properties import Property
 from multivalid.properties.base import Array
@@ -215,7 +215,8 @@ class _Search:
                 (self.ruled(rules[:count]) for count in self._counts(len(rules))), key=lambda plan: float(self.gain(plan).mean())
             )
             yield ruled
-            if not self.columns.readable:
+            # Trees on top of rules that say less than trees alone end where the trees were, or short of it.
+            if not self.columns.readable and self.gain(ruled).mean() >= self.gain(trees).mean():
                 both = self.trees(ruled, self.with_rules(self.inside, self.codes_in, ruled.rules))
                 yield replace(both, name="rules and trees")
 
@@ -241,7 +242,7 @@ class _Search:
 
     def with_rules(self, rows: LinkRows, codes: Codes, rules: Sequence[Rule]) -> LinkRows:
         """The rows with the rules as further groups."""
-        return replace(rows, membership=widened(rows.membership, [rule.mask(codes) for rule in rules])) if rules else rows
+        return replace(rows, membership=widened(rows.membership, masks_of(rules, codes))) if rules else rows
 
     def gain(self, plan: _Plan) -> Array:
         """Weighted score gained over the input on each row held out."""
@@ -250,7 +251,7 @@ class _Search:
         return np.asarray(out.weights * (prop.score(self.base[self.held], out.labels) - prop.score(after, out.labels)))
 
     def again(self, plan: _Plan) -> _Plan:
-        """The same on all rows: coefficients from where they stand, trees anew and as many as before."""
+        """The same on all rows: coefficients from where they stand, trees anew, more of them as rows are more."""
         if plan.name == "input":
             return plan
         shuffled = self.every.take(self.order)
@@ -262,8 +263,8 @@ class _Search:
             start = replace(start, model=model)
         trees = plan.trees
         if trees:
-            made = boost(self.columns.bins, CodedRows(rows, codes, start.eta(rows)), self.loss, most=len(trees), tell=self.tell)
-            trees = made.trees
+            most = round(len(trees) * len(rows) / len(self.inside))
+            trees = boost(self.columns.bins, CodedRows(rows, codes, start.eta(rows)), self.loss, most=most, tell=self.tell).trees
         return replace(plan, start=start, trees=trees)
 
     def tell(self) -> None:
@@ -307,13 +308,12 @@ def _found_line(plan: _Plan, columns: Columns, held: int) -> str:
 
 def with_found(rows: Rows, rules: Sequence[Rule], columns: Columns) -> tuple[FittedGroups, Membership]:
     """Named groups, and rules as groups named by their conditions; `columns` has the codes of these rows."""
-    names, kept, masks = list(rows.groups.names), list(rows.groups.kept), []
+    names, kept, masks = list(rows.groups.names), list(rows.groups.kept), masks_of(rules, columns.codes)
     for rule in rules:
         condition = rule.condition(columns.bins)
         text = render(condition)
         names.append(text if text not in names else f"{text} (found)")
         kept.append(Kept(Holds(condition), (0,)))
-        masks.append(rule.mask(columns.codes))
     groups = FittedGroups(tuple(names), tuple(kept), rows.groups.arrays, rows.groups.notes, len(rules))
     return groups, widened(rows.membership, masks) if masks else rows.membership
 

@@ -29,17 +29,17 @@ class Rule:
 
     parts: tuple[tuple[int, tuple[bool, ...]], ...]
 
-    def mask(self, codes: Codes) -> Mask:
-        """The rows that it holds for."""
-        out = np.ones(len(codes), dtype=bool)
-        for column, marked in self.parts:
-            out &= np.array(marked)[codes[:, column]]
-        return out
-
     def condition(self, bins: Sequence[Bins]) -> Condition:
         """The same as a condition on columns."""
         parts = [bins[column].condition(np.array(marked)) for column, marked in self.parts]
         return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def masks_of(rules: Sequence[Rule], codes: Codes) -> list[Mask]:
+    """The rows that each rule holds for; a condition that several rules share is looked up once."""
+    columns = np.ascontiguousarray(codes.T)
+    asked = {part: np.array(part[1])[columns[part[0]]] for part in dict.fromkeys(part for rule in rules for part in rule.parts)}
+    return [np.logical_and.reduce([asked[part] for part in rule.parts]) for rule in rules]
 
 
 def candidates(trees: Sequence[Node], readable: int) -> list[Rule]:
@@ -66,7 +66,7 @@ def choose_rules(trees: Sequence[Node], readable: int, codes: Codes, shift: Arra
     sample = slice(0, SAMPLE)  # rows are shuffled
     rules = candidates(trees, readable)
     codes, target = codes[sample], shift[sample] - shift[sample].mean()
-    masks = np.array([rule.mask(codes) for rule in rules]).reshape(len(rules), len(codes))
+    masks = np.array(masks_of(rules, codes)).reshape(len(rules), len(codes))
     sizes = masks.sum(axis=1)
     kept = np.flatnonzero((sizes >= LEAST_ROWS) & (sizes <= len(codes) - LEAST_ROWS))
     features = masks[kept].astype(np.float32)

@@ -8,7 +8,7 @@ import pytest
 from multivalid.discover.bins import Categories, Ordered
 from multivalid.discover.forest import add_trees, splits
 from multivalid.discover.grow import Split, grow
-from multivalid.discover.histogram import histogram, pair_histograms, partition
+from multivalid.discover.histogram import add_to_rows, histogram, pair_histograms, partition
 from multivalid.discover.literals import literals
 from multivalid.discover.search import Search
 from multivalid.kernels import library
@@ -89,6 +89,26 @@ def test_both_kernels_give_the_same_bits():
         add_trees([again], codes, twin)
     assert np.array_equal(added, twin)
     assert len(splits(again)) == len(splits(trees[0]))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_both_kernels_choose_the_same_splits_and_change_the_same_rows(seed):
+    if not library.available():
+        pytest.skip("no compiled library here")
+    codes, gradient, slope = rows(seed, 700)
+    everyone = np.arange(len(codes), dtype=np.int32)
+    fast, added = grow(BINS, codes, everyone, gradient, slope), np.ones(len(codes))
+    for inside, value in fast.leaves:
+        add_to_rows(added, inside, value)
+    with library.numpy_only():
+        slow, again = grow(BINS, codes, everyone, gradient, slope), np.ones(len(codes))
+        for inside, value in slow.leaves:
+            add_to_rows(again, inside, value)
+    assert np.array_equal(added, again)
+    assert len(splits(fast.root)) == len(splits(slow.root)) > 3
+    for one, other in zip(splits(fast.root), splits(slow.root), strict=True):
+        assert one.column == other.column
+        assert np.array_equal(one.left, other.left)
 
 
 def test_nothing_to_split_is_one_leaf():

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from multivalid.discover.grow import CATEGORY_PRIOR_ROWS, LEAST_ROWS, PRIOR_ROWS
+from multivalid.discover.split import CATEGORY_PRIOR_ROWS, LEAST_ROWS, PRIOR_ROWS
 
 
 def gain_of(left, gradient, slope, unit):
