@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +16,11 @@ from typing import IO, Any
 from multivalid.cli.engine_names import column, file_name, literal
 from multivalid.cli.exits import bad_data, one_line, usage
 
-DELIMITERS, DECIMALS, ENCODINGS = (
-    {",": ",", ";": ";", "|": "|", "tab": "\t", "\t": "\t"},
-    (".", ","),
-    ("utf-8", "utf-16", "latin-1"),
-)
+DELIMITERS = {",": ",", ";": ";", "|": "|", "tab": "\t", "\t": "\t"}
+DECIMALS = (".", ",")
+ENCODINGS = {"utf-8": "utf-8", "utf-16": "utf-16", "latin-1": "iso8859-1"}  # and what Python calls them
 LONGEST_HEADER = 1 << 20  # characters
+THOUSANDS = re.compile(r"\s*[-+]?\d{1,3}(,\d{3})+(\.\d*)|\s*[-+]?\d{1,3}(,\d{3}){2,}\s*")
 COMMA_NUMBER = re.compile(r"\s*[-+]?[\d.]*\d?,\d+\s*")
 
 
@@ -30,14 +31,28 @@ class Layout:
     delimiter: str | None = None
     decimal: str = "."
     encoding: str = "utf-8"
+    null: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and self.delimiter not in DELIMITERS:
             raise usage(f"--delimiter {self.delimiter!r} must be one of ',', ';', '|' or tab.")
         if self.decimal not in DECIMALS:
             raise usage(f"--decimal {self.decimal!r} must be '.' or ','.")
-        if self.encoding not in ENCODINGS:
+        if self.codec not in ENCODINGS.values():
             raise usage(f"--encoding {self.encoding!r} must be one of {', '.join(ENCODINGS)}.")
+
+    @property
+    def codec(self) -> str | None:
+        """The encoding as Python calls it, whichever of its names was given: UTF8, iso-8859-1; None where there is none."""
+        try:
+            return codecs.lookup(self.encoding).name
+        except LookupError:
+            return None
+
+    @property
+    def engine_encoding(self) -> str:
+        """The encoding as the engine calls it."""
+        return next(name for name, codec in ENCODINGS.items() if codec == self.codec)
 
 
 def as_parquet(connection: Any, files: Sequence[str], layout: Layout, numbers: Sequence[str], target: Path) -> str:
@@ -48,7 +63,7 @@ def as_parquet(connection: Any, files: Sequence[str], layout: Layout, numbers: S
     listed = ", ".join(file_name(name) for name in files)
     read = (
         f"read_csv([{listed}], header=true, delim={literal(delimiter)}, decimal_separator={literal(layout.decimal)}, "
-        f"encoding={literal(layout.encoding)}, null_padding=false)"
+        f"encoding={literal(layout.engine_encoding)}, nullstr=[{', '.join(map(literal, ('', *layout.null)))}], null_padding=false)"
     )
     try:
         connection.execute(f"COPY (SELECT * FROM {read}) TO {literal(str(target))} (FORMAT parquet)")
@@ -62,7 +77,7 @@ def as_parquet(connection: Any, files: Sequence[str], layout: Layout, numbers: S
 def _opened(name: str, layout: Layout) -> IO[str]:
     """The text of a file; a mark of the encoding at its start is no part of it."""
     unzip = gzip.open if name.lower().endswith(".gz") else open
-    return unzip(name, "rt", encoding=layout.encoding.replace("utf-8", "utf-8-sig"), newline="")
+    return unzip(name, "rt", encoding="utf-8-sig" if layout.codec == "utf-8" else layout.codec, newline="")
 
 
 def _header(name: str, layout: Layout) -> str:
@@ -89,7 +104,11 @@ def _guess(header: str, name: str) -> str:
 
 
 def _not_text(name: str, layout: Layout) -> str:
-    return f"{name} is not {layout.encoding.upper()} text; if it was written as Western European text, add --encoding latin-1."
+    unzip = gzip.open if name.lower().endswith(".gz") else open
+    with unzip(name, "rb") as file:
+        marked = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    hint = "it begins like UTF-16: add --encoding utf-16" if marked else "for Western European text add --encoding latin-1"
+    return f"{name} is not {layout.encoding.upper()} text; {hint}."
 
 
 def _check_numeric(connection: Any, source: str, target: Path, name: str) -> None:
@@ -107,8 +126,16 @@ def _check_numeric(connection: Any, source: str, target: Path, name: str) -> Non
     ).fetchall()
     if found:
         row, text = found[0]
-        hint = "; for decimal commas add --decimal ," if COMMA_NUMBER.fullmatch(text) else ""
-        raise bad_data(f"{source}, line {row + 1}: column {name!r} holds {text[:40]!r}, which is not a number{hint}.")
+        raise bad_data(f"{source}, line {row + 1}: column {name!r} holds {text[:40]!r}, which is not a number; {_remedy(text)}.")
+
+
+def _remedy(text: str) -> str:
+    """What to do about a text where a number should be."""
+    if THOUSANDS.fullmatch(text):
+        return "write numbers without marks between thousands"
+    if COMMA_NUMBER.fullmatch(text):
+        return "for decimal commas add --decimal ,"
+    return f"if it stands for a missing value, add --null {shlex.quote(text[:40])}"
 
 
 def _problem(name: str, message: str, delimiter: str, layout: Layout) -> str:

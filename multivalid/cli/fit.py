@@ -17,6 +17,7 @@ from multivalid.cli.json_output import print_json
 from multivalid.cli.labels import LabelOptions
 from multivalid.cli.reading import Data, Store
 from multivalid.cli.writing import check_output, check_report, outputs
+from multivalid.grid import MOST_LEVELS
 from multivalid.validate import fraction
 from multivalid.validate import positive as above_zero
 
@@ -44,7 +45,7 @@ def fit(
     holdout: options.Holdout = None,
     mode: Annotated[str, typer.Option("--mode", help="practical, theorem or paper.")] = "practical",
     alpha: Annotated[float | None, typer.Option("--alpha", help="Error to reach.")] = None,
-    levels: Annotated[int | None, typer.Option("--levels", help="Number of levels.", min=1)] = None,
+    levels: Annotated[int | None, typer.Option("--levels", help="Number of levels.", min=1, max=MOST_LEVELS)] = None,
     batched: Annotated[
         bool,
         typer.Option(

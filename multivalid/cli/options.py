@@ -64,13 +64,21 @@ Delimiter = Annotated[
 ]
 Decimal = Annotated[str, typer.Option("--decimal", help="Decimal mark of a CSV file: a point or a comma.")]
 Encoding = Annotated[str, typer.Option("--encoding", help="Of a CSV file: utf-8, utf-16 or latin-1.")]
+Null = Annotated[
+    list[str] | None, typer.Option("--null", help="Text that stands for a missing value in a CSV file, such as NA; repeatable.")
+]
 Memory = Annotated[str, typer.Option("--memory", help="Memory for the engine; what does not fit goes to disk.")]
 
 
 def _data(
-    data: Files, delimiter: Delimiter = None, decimal: Decimal = ".", encoding: Encoding = "utf-8", memory: Memory = "1GB"
+    data: Files,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
+    null: Null = None,
+    memory: Memory = "1GB",
 ) -> Data:
-    return Data(data, Layout(delimiter, decimal, encoding), memory)
+    return Data(data, Layout(delimiter, decimal, encoding, tuple(null or ())), memory)
 
 
 def reads_data(command: Callable[..., Any]) -> Callable[..., Any]:

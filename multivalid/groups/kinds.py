@@ -133,7 +133,9 @@ def unknown_column(name: object, known: Iterable[object], where: str = "the data
     """The error for a column that is not there, with the names that look like it."""
     from difflib import get_close_matches
 
-    names = [str(other) for other in known]
+    names = [
+        str(other) for other in known if not str(other).startswith("__mv_")
+    ]  # those are ours, put beside the user's for a while
     near = get_close_matches(str(name), names, n=3)
     if near:
         hint = f"Did you mean {' or '.join(repr(other) for other in near)}?"

@@ -133,6 +133,8 @@ def test_a_terminal_without_unicode(clean: Terminal) -> None:
         ["backtest", "flights.csv", "--label", "delay", "--var", "p", "--es", "p", "--tau", "97.5"],
         ["audit", "flights.csv", *COLUMNS, "--fail-above", "nan"],
         ["audit", "flights.csv", *COLUMNS, "--encoding", "ebcdic"],
+        ["audit", "flights.csv", *COLUMNS, "--encoding", "cp1252"],
+        ["fit", "flights.csv", *COLUMNS, "--levels", "100000000"],
     ],
 )
 def test_bad_options_have_one_code(clean: Terminal, words: list[str]) -> None:
@@ -188,6 +190,35 @@ def test_csv_as_people_have_it(clean: Terminal, kind: str) -> None:
     found = clean.json("audit", path.name, *COLUMNS, "--groups", "origin", *options)["groups"]
     assert found["rows"][0] == 500
     assert "origin = Zürich" in found["name"]
+
+
+def test_csv_in_two_bytes_per_letter(clean: Terminal) -> None:
+    flights(300).to_csv(clean.folder / "wide.csv", index=False, encoding="utf-16")
+    assert "add --encoding utf-16" in clean("audit", "wide.csv", *COLUMNS, code=3)
+    assert clean.json("audit", "wide.csv", *COLUMNS, "--encoding", "UTF16")["groups"]["rows"] == [300]
+
+
+def test_texts_that_stand_for_missing_values(clean: Terminal) -> None:
+    rows = flights(300).astype({"delay": object, "hour": object})
+    rows.loc[5, "delay"], rows.loc[7:60, "hour"] = "NA", "?"
+    rows.to_csv(clean.folder / "gaps.csv", index=False)
+    said = clean("audit", "gaps.csv", *COLUMNS, code=3)
+    assert "line 7: column 'delay' holds 'NA'" in said
+    assert "add --null NA" in said
+    words = ["audit", "gaps.csv", *COLUMNS, "--groups", "bins:hour:2", "--null", "NA", "--null", "?"]
+    assert "--missing-rows drop" in clean(*words, code=3)
+    found = clean.json(*words, "--missing-rows", "drop")["groups"]
+    assert dict(zip(found["name"], found["rows"], strict=True))["hour is missing"] == 54
+
+
+def test_marks_between_thousands_are_not_taken_for_decimals(clean: Terminal) -> None:
+    rows = flights(300)
+    rows.assign(delay=[f"{1000 * value:,.1f}" for value in rows["delay"]]).to_csv(clean.folder / "marks.csv", index=False)
+    assert "without marks between thousands" in clean("audit", "marks.csv", *COLUMNS, code=3)
+
+
+def test_a_column_that_is_not_there_is_answered_with_those_of_the_user(clean: Terminal) -> None:
+    assert clean("audit", "flights.csv", *COLUMNS, "--groups", "zzz", code=3).endswith("Columns: delay, p, origin, hour, w.\n")
 
 
 def test_a_header_with_a_name_twice(clean: Terminal) -> None:
