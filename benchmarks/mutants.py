@@ -1,6 +1,6 @@
 """Do the tests bite? Change one formula at a time in a copy of the package, and see whether a test notices.
 
-    python benchmarks/mutants.py [count [seed]]      (200, 1; an hour or two. Not part of the tests.)
+    python benchmarks/mutants.py [count [seed [room …]]]      (200, 1, all rooms; an hour or two. Not part of the tests.)
 
 A mutant is one change in a mathematical module: an operator, a comparison, a number, minimum for maximum. First the tests of those rooms
 run once, and what functions each calls is kept in build/mutants; then every mutant meets the tests that call the changed function, one
@@ -24,7 +24,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-KEPT = ROOT / "build" / "mutants" / "calls.json"
+KEPT = ROOT / "build" / "mutants"
 ROOMS = ("atoms", "audit", "batch", "cells", "discover", "groups", "joint", "online", "practical", "properties", "scope", "several")
 FILES = ("collateral", "grid", "levels", "metrics", "rounding")
 # Words, pages and files: their tests are about other things than numbers.
@@ -119,22 +119,27 @@ def run(copy: Path, options: list[str], limit: int, **variables: str) -> int:
     ).returncode  # fmt: skip
 
 
-def recorded(copy: Path) -> dict[str, list]:
-    """What functions each test calls, measured once."""
-    if not KEPT.exists():
-        KEPT.parent.mkdir(parents=True, exist_ok=True)
-        tests = [f"tests/{room}" for room in ROOMS] + [f"multivalid/{room}" for room in ROOMS]
-        tests += [str(path.relative_to(ROOT)) for name in FILES for path in ROOT.glob(f"tests/test_{name}.py")]
-        run(copy, ["-p", "called_functions", *tests], 2 * 3600, CALLED_FUNCTIONS=str(KEPT))
-    return json.loads(KEPT.read_text("utf-8"))
+def recorded(copy: Path, rooms: list[str]) -> dict[str, list]:
+    """What functions each test of the rooms calls, measured once a room."""
+    found: dict[str, list] = {}
+    KEPT.mkdir(parents=True, exist_ok=True)
+    for room in rooms:
+        kept = KEPT / f"{room}.json"
+        if not kept.exists():
+            tests = [f"tests/{room}", f"multivalid/{room}"] if room in ROOMS else [f"tests/test_{room}.py", f"multivalid/{room}.py"]
+            run(
+                copy, ["-p", "called_functions", *(one for one in tests if (ROOT / one).exists())], 3600, CALLED_FUNCTIONS=str(kept)
+            )
+        found |= json.loads(kept.read_text("utf-8"))
+    return found
 
 
-def main(count: int, seed: int) -> None:
+def main(count: int, seed: int, rooms: list[str]) -> None:
     """Print a line per mutant and the score."""
     dice = random.Random(seed)
     package = ROOT / "multivalid"
-    files = [path for room in ROOMS for path in sorted((package / room).rglob("*.py")) if path.name not in NOT_MATHEMATICS]
-    files += [package / f"{name}.py" for name in FILES]
+    files = [path for room in rooms for path in sorted((package / room).rglob("*.py")) if path.name not in NOT_MATHEMATICS]
+    files += [package / f"{name}.py" for name in FILES if name in rooms]
     weights = [len(places(ast.parse(path.read_text("utf-8")))) for path in files]
     caught = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -143,7 +148,7 @@ def main(count: int, seed: int) -> None:
             shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("pyproject.toml", "README.md", "CHANGELOG.md"):
             shutil.copy(ROOT / name, copy / name)
-        calls = recorded(copy)
+        calls = recorded(copy, rooms)
         for path in dice.choices(files, weights, k=count):
             text, line, words, function = mutant(path, dice)
             tests = witnesses(calls, f"{path.relative_to(package)}:{function}")
@@ -154,8 +159,12 @@ def main(count: int, seed: int) -> None:
             caught += dead
             told = "noticed " if dead else "SURVIVED" if tests else "UNCALLED"
             print(f"{told} {path.relative_to(ROOT)}:{line}: {words}   ({len(tests)} tests)", flush=True)
-    print(f"{caught} of {count} mutants noticed ({100 * caught / count:.0f} %), seed {seed}")
+    print(f"{caught} of {count} mutants noticed ({100 * caught / count:.0f} %), seed {seed}, in {', '.join(rooms)}")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200, int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    main(
+        int(sys.argv[1]) if len(sys.argv) > 1 else 200,
+        int(sys.argv[2]) if len(sys.argv) > 2 else 1,
+        sys.argv[3:] or [*ROOMS, *FILES],
+    )

@@ -57,7 +57,9 @@ class Minimax:
     Notes
     -----
     Promise: max_j Σ_t ℓ_j ≤ Σ_t value_t + C·√(2·T·ln d) (known T), or + 2·C·√(T·ln d) at every T together. value_t is the optimum of
-    round t's linear program, which is at most the value the learner could have reached had the adversary moved first.
+    round t's linear program, which is at most the value the learner could have reached had the adversary moved first (the AMF value:
+    weights sum to one, so the weighted loss never exceeds the largest): `Certificate.regret` bounds AMF regret from above. Actions on
+    intervals instead of finitely many: `multivalid.online.convex_minimax`.
 
     Examples
     --------
@@ -112,11 +114,15 @@ class Minimax:
         if y.size != self._round.losses.shape[2] or (y < -1e-12).any() or abs(float(y.sum()) - 1.0) > 1e-9:
             raise InputError(f"reply must be {self._round.losses.shape[2]} non-negative numbers with sum 1, got {y}.")
         loss = np.asarray(self._round.losses @ y) @ self._round.mixture
-        self.total = self.total + loss
-        self.values += self._round.value
-        self.rounds += 1
+        self.settle(loss, self._round.value)
         self._round = None
         return np.asarray(loss)
+
+    def settle(self, loss: Array, value: float) -> None:
+        """Book a round that was played: its loss per objective, and the value of its game."""
+        self.total = self.total + loss
+        self.values += value
+        self.rounds += 1
 
     def certificate(self) -> Certificate:
         """max_j Σℓ_j, Σ value, their difference, and the most it may be."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from multivalid.errors import InputError, NotFittedError
 from multivalid.online.classic.game import CrossingRule, solve_game
+from multivalid.online.convex_minimax import ConvexMinimax
 from multivalid.online.minimax import Minimax
 
 numbers = st.floats(-1e3, 1e3, allow_nan=False)
@@ -99,3 +100,78 @@ def test_every_pure_pair_is_dominated_by_the_mixture() -> None:
     _, value = solve_game(losses)
     for a, b in itertools.combinations(range(5), 2):
         assert value <= (0.5 * losses[a] + 0.5 * losses[b]).max() + 1e-9
+
+
+def amf_value(losses: np.ndarray) -> float:
+    """The adversary mixes two replies and shows the mixture; the learner then keeps the largest objective small. By trying mixtures."""
+    from scipy.optimize import linprog
+
+    objectives, actions, _ = losses.shape
+    best = -np.inf
+    for q in np.linspace(0, 1, 41):
+        seen = losses @ np.array([q, 1 - q])  # (objectives, actions)
+        made = linprog(
+            [*np.zeros(actions), 1.0], A_ub=np.column_stack([seen, -np.ones(objectives)]), b_ub=np.zeros(objectives),
+            A_eq=[[*np.ones(actions), 0.0]], b_eq=[1.0], bounds=[*[(0, None)] * actions, (None, None)],
+        )  # fmt: skip
+        best = max(best, made.fun)
+    return float(best)
+
+
+def test_regret_against_the_round_values_bounds_amf_regret() -> None:
+    rng = np.random.default_rng(8)
+    game, first = Minimax(3, 1.0, 20), 0.0
+    for _ in range(20):
+        losses = rng.uniform(-1, 1, (3, 3, 2))
+        mixture = game.play(losses)
+        value = game._round.value if game._round else 0.0
+        amf = amf_value(losses)
+        assert value <= amf + 1e-7 + 2 / 40  # mixtures are tried in steps of 1/40, and losses move by at most 2
+        first += amf
+        game.observe(np.eye(2)[int(np.argmax([(game.total + losses[:, :, b] @ mixture).max() for b in range(2)]))])
+    assert game.total.max() - first <= game.certificate().regret + 20 * 2 / 40
+
+
+def saddle(seed: int) -> tuple[object, float]:
+    """Losses convex in the action and concave in the reply, and how steep they are."""
+    a, b, c = np.random.default_rng(seed).uniform(-1, 1, (3, 4))
+
+    def losses(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        x, y = x[None, :, None], y[None, None, :]
+        return (x - a[:, None, None]) ** 2 / 8 - (y - b[:, None, None]) ** 2 / 8 + c[:, None, None] * x * y / 8
+
+    return losses, 0.625  # |2(x − a)|/8 + |c·y|/8 at most, for everything in [−1, 1]
+
+
+@pytest.mark.parametrize("points", [3, 17])
+def test_convex_games_keep_their_promise_with_the_grid_in_it(points: int) -> None:
+    game = ConvexMinimax(4, 1.0, 120, actions=(-1, 1), replies=(-1, 1), lipschitz=(0.625, 0.625), points=points)
+    fine, rng = np.linspace(-1, 1, 401), np.random.default_rng(3)
+    for t in range(120):
+        losses, _ = saddle(t)
+        weights = game.game.weights
+        action = game.play(losses)  # type: ignore[arg-type]
+        value = game._round[2] if game._round else 0.0
+        table = np.tensordot(weights, losses(fine, fine), axes=1)  # type: ignore[operator]
+        worst = np.tensordot(weights, losses(np.array([action]), fine), axes=1).max()  # type: ignore[operator]
+        assert worst <= value + game.reply_error + 1e-7, "no reply hurts more than the promise"
+        assert value <= table.max(axis=1).min() + game.action_error + 1e-6, "the grid's value is near the game's"
+        total = [(game.game.total + losses(np.array([action]), np.array([b]))[:, 0, 0]).max() for b in (-1.0, 0.3, 1.0)]  # type: ignore[operator]
+        game.observe((-1.0, 0.3, 1.0)[int(np.argmax(total))] if t % 3 else float(rng.uniform(-1, 1)))
+        assert game.certificate().holds
+    assert game.amf_allowed == pytest.approx(game.certificate().allowed + 120 * game.action_error)
+    assert game.certificate().allowed == pytest.approx(game.game.certificate().allowed + 120 * 0.625 / (points - 1))
+
+
+def test_convex_games_refuse() -> None:
+    game = ConvexMinimax(1, 1.0, actions=(0, 1), replies=(0, 1), lipschitz=(1, 1))
+    with pytest.raises(NotFittedError):
+        game.observe(0.5)
+    for wrong in (lambda x, y: np.zeros((2, x.size, y.size)), lambda x, y: np.full((1, x.size, y.size), 2.0)):
+        with pytest.raises(InputError, match="losses must"):
+            game.play(wrong)
+    game.play(lambda x, y: np.zeros((1, x.size, y.size)))
+    with pytest.raises(InputError, match="reply must lie"):
+        game.observe(1.5)
+    with pytest.raises(InputError, match="low < high"):
+        ConvexMinimax(1, 1.0, actions=(1, 0), replies=(0, 1), lipschitz=(1, 1))
