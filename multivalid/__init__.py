@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from multivalid.audit.several import SeveralAudit
     from multivalid.batch.certificate import Certificate
     from multivalid.batch.theorem import recalibrate
-    from multivalid.calibration import Calibration, JointCalibration
+    from multivalid.calibration import Calibration
     from multivalid.discover.discovery import Discovery, discover
     from multivalid.errors import MultivalidError
     from multivalid.fit import multicalibrate
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     from multivalid.properties.parse import parse, parse_any, register
     from multivalid.scope import Counterexample, Verdict, scope
     from multivalid.several.certificate import SeveralCertificate
-    from multivalid.several_calibration import SeveralCalibration
+    from multivalid.several_calibration import JointCalibration, SeveralCalibration
 
 __version__ = "0.1.0"
 __all__ = [
@@ -193,10 +193,10 @@ _HOMES = {
     "audit.pair": ["PairAudit"],
     "audit.several": ["SeveralAudit"],
     "several.certificate": ["SeveralCertificate"],
-    "several_calibration": ["SeveralCalibration"],
+    "several_calibration": ["JointCalibration", "SeveralCalibration"],
     "batch.certificate": ["Certificate"],
     "batch.theorem": ["recalibrate"],
-    "calibration": ["Calibration", "JointCalibration"],
+    "calibration": ["Calibration"],
     "discover.discovery": ["Discovery", "discover"],
     "errors": ["MultivalidError"],
     "estimators": ["estimators"],

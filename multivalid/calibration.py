@@ -1,4 +1,4 @@
-"""The fitted thing: predict on new rows, audit, save, load. One class for every target; the pair's name is a thin subclass."""
+"""The fitted thing: predict on new rows, audit, save, load. One class for every target; subclasses have other names only."""
 
 from __future__ import annotations
 
@@ -12,14 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid import validate
-from multivalid.batch.certificate import Certificate
-from multivalid.batch.predictor import LevelPredictor, Predictor
-from multivalid.errors import InputError, ModelFileError
+from multivalid.errors import InputError
 from multivalid.evaluators import RowMembers
 from multivalid.groups.family import FittedGroups
-from multivalid.model_file import Ends, Reader, described, parts, predictor_of, seen_in
+from multivalid.model_file import Ends, described, read_model
 from multivalid.practical.predictor import LinkPredictor
-from multivalid.properties.base import Property
 from multivalid.properties.target import Target
 from multivalid.storage import write_json
 
@@ -30,21 +27,21 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar  # a type variable with a default is in the standard library from 3.13 on
 
     from multivalid.audit.audit import Audit
+    from multivalid.batch.certificate import Certificate
+    from multivalid.batch.predictor import Predictor
     from multivalid.grid import Grid
     from multivalid.groups.remote import Frame
-    from multivalid.joint.certificate import JointCertificate
-    from multivalid.properties.pairs.base import Pair
+    from multivalid.properties import Property
     from multivalid.several.certificate import SeveralCertificate
     from multivalid.sources.given import Given
     from multivalid.sources.open import Source
 
-    T = TypeVar("T", default=Property)
+    T = TypeVar("T", bound=Target, default=Property)
     C = TypeVar("C", bound=Certificate[Any, Any, Any] | SeveralCertificate, default=Certificate)
 else:
     from typing import TypeVar
 
     T, C = TypeVar("T"), TypeVar("C")
-    JointCertificate, Pair = Certificate, Property  # read with the pairs, when the first of them is met
 
 
 class Calibration(Generic[T, C]):
@@ -75,10 +72,8 @@ class Calibration(Generic[T, C]):
         rows: Source | None = None,
         seen: Ends | None = None,
     ) -> None:
-        self.property, self.groups, self.certificate, self.levels = property, groups, certificate, levels
-        self._rows = rows
-        self.predictor = predictor
-        self.seen = seen
+        self.property, self.groups, self.predictor, self.certificate = property, groups, predictor, certificate
+        self.levels, self.seen, self._rows = levels, seen, rows
 
     def fitted_on(self, rows: Source) -> Self:
         """The same, knowing how far the predictions of these rows reach."""
@@ -137,13 +132,14 @@ class Calibration(Generic[T, C]):
         frame = None if data is None else frames.eager(data)
         predictions = select.predictions_of(y_pred, frame, len(self.grids))
         if len(self.grids) > 1:
-            predictions = self._target.check_predictions(predictions)
+            predictions = self.property.check_predictions(predictions)
         membership = select.membership_of(self.groups, data=data, groups=groups, rows=predictions.shape[0])
         values = self._predicted(predictions, membership, data)
         if output is None:
             return values
         if frame is None:
-            raise InputError(f"output={output!r} needs data=, the frame to add the {self._columns()} to.")
+            columns = "column" if len(self.grids) == 1 else "columns"
+            raise InputError(f"output={output!r} needs data=, the frame to add the {columns} to.")
         native = frame.to_native()
         for name, column in zip(self.output_names(output), values.reshape(len(values), -1).T, strict=True):
             native = frames.with_column(frames.eager(native), name, column)
@@ -179,7 +175,10 @@ class Calibration(Generic[T, C]):
             raise InputError(f"prediction must be {width} numbers, one for each column of the predictions, got {prediction!r}.")
         given = [value if type(value) is float and isfinite(value) else validate.real(value, "prediction") for value in values]
         made = self.predictor.predict_row(given, RowMembers(self.groups.numbers_of(x), x))
-        return made[0] if width == 1 else tuple(made)
+        if width == 1:
+            return made[0]
+        self.property.check_predictions(np.asarray([given]), "prediction")
+        return tuple(made)
 
     def to_sql(self, table: str, prediction: Any, *, dialect: str = "duckdb", output: Any = None) -> str:
         """One SELECT that adds the calibrated predictions to a table, for a database that this library is not installed in.
@@ -224,28 +223,27 @@ class Calibration(Generic[T, C]):
         """One column name per column of the predictions; "calibrated", and what tells them apart, unless others are given."""
         width = len(self.grids)
         if output is None:
-            return ["calibrated"] if width == 1 else [f"calibrated_{place}" for place in self._suffixes()]
+            return ["calibrated"] if width == 1 else [f"calibrated_{key.replace(' ', '_')}" for key in self.property.keys]
         names = [output] if isinstance(output, str) else list(output) if isinstance(output, Sequence) else []
         if len(names) != width or not all(isinstance(name, str) for name in names):
             raise InputError(f"output must name {width} column{'s' if width > 1 else ''}, one for each prediction, got {output!r}.")
         return names
 
-    def _suffixes(self) -> list[str]:
-        """What tells the columns of several predictions apart."""
-        return ["first", "second"]
-
-    def _columns(self) -> str:
-        return "column" if len(self.grids) == 1 else "columns"
-
     def _predict_lazy(self, y_pred: Any, frame: Frame, output: Any) -> Any:
+        names = self.output_names(output)
+        if len(names) > 1:
+            from multivalid.atoms.handing_back import as_lazy
+            from multivalid.groups.remote import gather
+
+            what = "pairs are predicted" if self.property.joint else "several columns are predicted"
+            return as_lazy(self.predict(y_pred, data=gather(frame, what), output=names), frame)
         from multivalid.atoms.summary import PREDICTION, complete_predictions
 
-        (name,) = self.output_names(output)
-        return self._on_frame(complete_predictions(frame, y_pred), name).drop(PREDICTION).to_native()
+        return self._on_frame(complete_predictions(frame, y_pred), names[0]).drop(PREDICTION).to_native()
 
     def _on_frame(self, frame: Frame, output: str) -> Frame:
-        assert isinstance(self.predictor, (LevelPredictor, LinkPredictor))
-        return self.predictor.on_frame(frame, self.groups, output)
+        made: Frame = self.predictor.on_frame(frame, self.groups, output)  # type: ignore[attr-defined]  # of one column
+        return made
 
     def audit(
         self,
@@ -276,12 +274,7 @@ class Calibration(Generic[T, C]):
 
         others = {"cluster": cluster, "groups": groups}
         given = Given(y_true, y_pred, self._groups, data, sample_weight, others).accept(positive, missing_rows)
-        return audit_source(self._calibrated(self._opened(given)), self._target)
-
-    @property
-    def _target(self) -> Target:
-        assert isinstance(self.property, Target)
-        return self.property
+        return audit_source(self._calibrated(self._opened(given)), self.property)
 
     @property
     def _groups(self) -> FittedGroups:
@@ -294,7 +287,7 @@ class Calibration(Generic[T, C]):
         from multivalid.sources.unseen import noting_unseen
 
         source = open_source(
-            given.y_true, given.y_pred, groups=given.groups, target=self._target, data=given.data, sample_weight=given.sample_weight,
+            given.y_true, given.y_pred, groups=given.groups, target=self.property, data=given.data, sample_weight=given.sample_weight,
             arrays=given.others.get("groups"), cluster=given.others.get("cluster"),
         )  # fmt: skip
         return source if self.seen is None else noting_unseen(source, self.seen)
@@ -305,10 +298,7 @@ class Calibration(Generic[T, C]):
         from multivalid.sources.memory import MemorySource
 
         if isinstance(source, MemorySource):
-            frame = source.frame
-            if frame is not None and source.kept is not None and len(frame) != len(source):
-                frame = frame[source.kept]  # rows of weight 0 are not there
-            return source.with_predictions(self._predicted(source.predictions, source.membership, frame))
+            return source.with_predictions(self._predicted(source.predictions, source.membership, source.own_frame))
         return source.with_predictions(self._on_frame(source.frame, PREDICTION))
 
     def _predicted(self, predictions: Any, membership: Any, data: Any) -> Any:
@@ -350,51 +340,11 @@ class Calibration(Generic[T, C]):
         >>> fitted.report(pathlib.Path(tempfile.mkdtemp()) / "report.html", [0, 1], [0.4, 0.6]).name
         'report.html'
         """
-        from multivalid.report.origin import origin
-        from multivalid.report.page import write
-        from multivalid.report.sources import Story
-
-        sizes = [len(grid) for grid in self.grids]
-        told = {
-            **(self._kept_from_fit() if y_true is None else origin(y_true, y_pred, data, sample_weight)),
-            **(settings or {}),
-            "mode": self.certificate.mode,
-            "levels of the model": sizes if len(sizes) > 1 else sizes[0],
-            "patches": len(self.patches),
-        }
-        before, after = self._compared(y_true, y_pred, data, groups, sample_weight)
-        if after is None:
-            heading = title or "A calibration and what it guarantees"
-            story = Story(self.property, heading, self._chapters(), self.certificate, self.groups.notes, told)  # type: ignore[arg-type]
-            return write(story, path)
-        written: Path = after.report(path, before=before, certificate=self.certificate, title=title, settings=told)
-        return written
-
-    def _kept_from_fit(self) -> dict[str, str]:
-        """Which rows a report is of when none are given to it."""
-        if self._rows is None:
-            return {}
-        held = self.certificate.holdout_error is not None
-        return {"data": "the rows held out at the fit" if held else "the rows fitted"}
-
-    def _compared(self, y_true: Any, y_pred: Any, data: Any, groups: Any, sample_weight: Any) -> tuple[Any, Any]:
-        """Audits before and after, of the rows given or else of those kept from the fit; (None, None) where there are neither."""
-        from multivalid.audit.audit import audit_source
+        from multivalid.calibration_report import write_report
         from multivalid.sources.given import Given
 
-        given = Given(y_true, y_pred, self._groups, data, sample_weight, {"groups": groups})
-        source = self._rows if y_true is None else self._opened(given)
-        if source is None:
-            return None, None
-        after = audit_source(self._calibrated(source), self._target)
-        levels = after.grids if len(after.grids) > 1 else after.grids[0]
-        return audit_source(source, self._target, levels, beyond=True), after  # both on the same levels
-
-    def _chapters(self) -> list[Any]:
-        from multivalid.report.sources import Chapter
-
-        assert isinstance(self.property, Property)
-        return [Chapter(self.property, {})]
+        given = None if y_true is None else Given(y_true, y_pred, self._groups, data, sample_weight, {"groups": groups})
+        return write_report(self, path, given, title, settings or {})
 
     def plot_potential(self, *, ax: Any = None) -> Any:
         """The mean score (of the first coordinate) after each update, on a matplotlib axis; returns the axis."""
@@ -422,24 +372,13 @@ class Calibration(Generic[T, C]):
 
     def to_json(self) -> dict[str, Any]:
         """The model as plain data."""
-        return described(self.kind, self.property, self.groups, self.predictor, self.certificate, self.seen)  # type: ignore[arg-type]
+        return described(self.kind, self.property, self.groups, self.predictor, self.certificate, self.seen)
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
         """The model that `to_json` described, every part checked."""
-        target, predictors, certificate = cls._readers()
-        found = parts(content, cls.kind)
-        if not isinstance(found.property, target):
-            what = "a pair" if target is not Property else "one that is calibrated alone"
-            raise ModelFileError(f"property must be {what}, got {content['property']!r}.")
-        predictor = predictor_of(found.predictor, len(found.groups), predictors)
-        made = certificate.from_json(found.certificate, complete=found.complete)
-        return cls(found.property, found.groups, predictor, made, seen=seen_in(found.range, found.property))  # type: ignore[arg-type]
-
-    @classmethod
-    def _readers(cls) -> tuple[type, Mapping[str, Reader[Predictor]], type[Certificate[Any, Any, Any]]]:
-        """What this kind of model is of, how its predictors are read, and its certificate."""
-        return Property, {"levels": LevelPredictor.from_json, "link": LinkPredictor.from_json}, Certificate
+        made: Any = read_model(content, cls.kind)
+        return cls(made.property, made.groups, made.predictor, made.certificate, seen=made.seen)
 
     def _repr_html_(self) -> str:
         from multivalid.notebook import panel
@@ -449,66 +388,3 @@ class Calibration(Generic[T, C]):
     def __repr__(self) -> str:
         groups, moves = len(self.groups), len(self.patches)
         return f"<{type(self).__name__} of {self.property!r} for {groups} groups: {self.certificate.status}, {moves} patches>"
-
-
-class JointCalibration(Calibration[Pair, JointCertificate]):
-    """Two predictions made right together for every group; the result of `multicalibrate` with a pair.
-
-    Everything is as in `Calibration`, with two columns of predictions: `predict` returns an array (rows, 2).
-
-    Attributes
-    ----------
-    property, groups : the pair, and for whom
-    grids : (Grid, Grid)
-        The levels of both coordinates that the guarantee conditions on; also under the name `grid`.
-    patches : list
-        The ordered moves.
-    certificate : JointCertificate
-        What is guaranteed.
-    levels : array (rows, 2) or None
-        Levels of each fitted row (None after loading).
-
-    Examples
-    --------
-    >>> import multivalid as mv
-    >>> y, said = [0.0, 1.0, 0.0, 1.0], [[0.5, 0.9]] * 4
-    >>> fitted = mv.multicalibrate(y, said, groups=[], property="mean_variance", mode="theorem", m=20)
-    >>> fitted.predict([[0.5, 0.9]])
-    array([[0.475, 0.275]])
-    >>> [round(error, 6) for error in fitted.audit(y, said).errors]
-    [0.000625, 0.000625]
-    """
-
-    kind: ClassVar[str] = "multivalid.joint_calibration"
-
-    @property
-    def grid(self) -> tuple[Grid, ...]:  # type: ignore[override]
-        """The same as `grids`, under the name that every calibration has."""
-        return self.predictor.grids
-
-    def _predict_lazy(self, y_pred: Any, frame: Frame, output: Any) -> Any:
-        from multivalid.atoms.handing_back import as_lazy
-        from multivalid.groups.remote import gather
-
-        names = self.output_names(output)
-        native = self.predict(y_pred, data=gather(frame, "pairs are predicted"), output=names)
-        return as_lazy(native, frame)
-
-    def _chapters(self) -> list[Any]:
-        from multivalid.properties.pairs.base import SecondCoordinate
-        from multivalid.report.sources import Chapter
-
-        return [Chapter(self.property.first, {}, "first"), Chapter(SecondCoordinate(self.property), {}, "second")]
-
-    @classmethod
-    def _readers(cls) -> tuple[type, Mapping[str, Reader[Predictor]], type[Certificate[Any, Any, Any]]]:
-        from multivalid.joint.certificate import JointCertificate
-        from multivalid.joint.link_predictor import PairLinkPredictor
-        from multivalid.joint.predictor import PairLevelPredictor
-        from multivalid.properties.pairs.base import Pair
-
-        predictors: dict[str, Reader[Predictor]] = {
-            "pair levels": PairLevelPredictor.from_json,
-            "pair link": PairLinkPredictor.from_json,
-        }
-        return Pair, predictors, JointCertificate

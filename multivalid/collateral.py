@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multivalid.calibration import Calibration
 from multivalid.cells.sentences import UNNAMED
@@ -15,7 +15,6 @@ from multivalid.discover.discovery import discover
 from multivalid.discover.features import LEAST_ROWS
 from multivalid.errors import InputError
 from multivalid.groups.blocks import Holds, evaluate
-from multivalid.groups.frames import open_frame
 from multivalid.groups.kinds import kind_of_dtype
 from multivalid.groups.predicate import parse
 from multivalid.properties.base import Array
@@ -26,24 +25,25 @@ NO_FRAME = f"{UNNAMED}: no frame was given, so nobody has looked whether any of 
 MOST = 5  # groups that the note names
 
 
-def with_collateral(made: Made, data: Any, used: tuple[Any, ...], held: NDArray[np.intp] | None) -> Made:
-    """The calibration with a note on who got worse, judged on the rows held out; `used` may name columns that are no features."""
+def with_collateral(made: Made, used: Collection[str]) -> Made:
+    """The calibration of a single property with a note on who got worse, judged on the rows held out; `used` columns are no features."""
     rows = made._rows
-    if held is None or not isinstance(rows, MemorySource):
+    if len(made.grids) > 1 or made.certificate.holdout_error is None or not isinstance(rows, MemorySource):
         return made
-    line = NO_FRAME if data is None else _line(made, rows, data, used, held)
+    line = NO_FRAME if rows.frame is None else _line(made, rows, used)
     note = f"{made.certificate.note}\n{line}".strip()
     made.certificate = replace(made.certificate, note=note)
     return made
 
 
-def _line(made: Calibration[Any, Any], rows: MemorySource, data: Any, used: tuple[Any, ...], held: NDArray[np.intp]) -> str:
-    frame = open_frame(data)[held]
+def _line(made: Calibration[Any, Any], rows: MemorySource, used: Collection[str]) -> str:
+    frame = rows.own_frame
+    assert frame is not None
     usable = (name for name in frame.columns if kind_of_dtype(frame.schema[name]) is not None)
     names = [name for name in usable if name not in used and not name.startswith("__")]  # such names no predicate may have
-    if held.size < LEAST_ROWS or not names:
+    if len(rows) < LEAST_ROWS or not names:
         return (
-            f"{UNNAMED}: {held.size:,} rows held out with {len(names)} further columns are too few to look for any that got worse."
+            f"{UNNAMED}: {len(rows):,} rows held out with {len(names)} further columns are too few to look for any that got worse."
         )
     before, labels, weights = rows.predictions, rows.labels, rows.weights
     after = made._predicted(before, rows.membership, frame.to_native())

@@ -2,159 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from multivalid.atoms import select
-from multivalid.atoms.holdout import held_out
-from multivalid.atoms.lazy import LazyRows
-from multivalid.atoms.opening import lazy_rows
-from multivalid.atoms.select import Rows
-from multivalid.batch import lazy as batch_lazy
-from multivalid.batch import theorem
 from multivalid.batch.control import Control, Progress, reporter
-from multivalid.batch.default_levels import enough_levels, trivial_of_rows
-from multivalid.batch.plan import Plan, make_plan
-from multivalid.batch.predictor import LevelPredictor
-from multivalid.calibration import Calibration, JointCalibration
 from multivalid.collateral import with_collateral
-from multivalid.fit_found import Found, find_for_several, fit_with_columns, positions
-from multivalid.fit_options import Asked, OnInterrupt, checked_mode, refuse_clusters
+from multivalid.fit_options import Asked, FitOptions, OnInterrupt, refuse_clusters
+from multivalid.fit_rows import Searched, open_to_fit
+from multivalid.fit_single import fit_single
 from multivalid.grid import Grid
-from multivalid.groups.remote import gather, lazy_frame
-from multivalid.practical import fit as practical
-from multivalid.practical import lazy as practical_lazy
-from multivalid.properties import Pair, Property, Target
+from multivalid.properties import Property, Target
 from multivalid.scope import require
 from multivalid.sources.given import Given
-from multivalid.sources.rows import open_rows
 from multivalid.threads import one_blas_thread
 
 if TYPE_CHECKING:
-    from multivalid.properties import Classes, Quantiles
-    from multivalid.several_calibration import SeveralCalibration
+    from multivalid.calibration import Calibration
+    from multivalid.properties import Classes, Pair, Quantiles
+    from multivalid.several_calibration import JointCalibration, SeveralCalibration
 
 
+# Which class comes back depends on `property` alone; the other options are the same for all.
 @overload
 def multicalibrate(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    groups: Any,
-    data: Any = ...,
-    property: Property = ...,
-    grid: Grid | Any | None = ...,
-    sample_weight: Any = ...,
-    mode: str = ...,
-    alpha: float | Any | None = ...,
-    m: int | Any | None = ...,
-    lipschitz: float | Any | None = ...,
-    holdout: float | Any | None = ...,
-    batched: bool = ...,
-    max_updates: int | None = ...,
-    progress: bool | Progress = ...,
-    on_interrupt: OnInterrupt = ...,
-    random_state: int = ...,
-    features: Sequence[str] | None = ...,
-    readable: bool = ...,
-    blocks: Any = ...,
-    time: Any = ...,
-    positive: Any = ...,
-    missing_rows: str = ...,
-    missing: str | None = ...,
-    losses: bool = ...,
-    cluster: Any = ...,
+    y_true: Any, y_pred: Any, *, groups: Any, property: Property = ..., **options: Unpack[FitOptions]
 ) -> Calibration: ...
 @overload
-def multicalibrate(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    groups: Any,
-    data: Any = ...,
-    property: Pair,
-    grid: Grid | Any | None = ...,
-    sample_weight: Any = ...,
-    mode: str = ...,
-    alpha: float | Any | None = ...,
-    m: int | Any | None = ...,
-    lipschitz: float | Any | None = ...,
-    holdout: float | Any | None = ...,
-    batched: bool = ...,
-    max_updates: int | None = ...,
-    progress: bool | Progress = ...,
-    on_interrupt: OnInterrupt = ...,
-    random_state: int = ...,
-    features: Sequence[str] | None = ...,
-    readable: bool = ...,
-    blocks: Any = ...,
-    time: Any = ...,
-    positive: Any = ...,
-    missing_rows: str = ...,
-    missing: str | None = ...,
-    losses: bool = ...,
-    cluster: Any = ...,
-) -> JointCalibration: ...
+def multicalibrate(y_true: Any, y_pred: Any, *, groups: Any, property: Pair, **options: Unpack[FitOptions]) -> JointCalibration: ...
 @overload
 def multicalibrate(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    groups: Any,
-    data: Any = ...,
-    property: Quantiles | Classes,
-    grid: Grid | Any | None = ...,
-    sample_weight: Any = ...,
-    mode: str = ...,
-    alpha: float | Any | None = ...,
-    m: int | Any | None = ...,
-    lipschitz: float | Any | None = ...,
-    holdout: float | Any | None = ...,
-    batched: bool = ...,
-    max_updates: int | None = ...,
-    progress: bool | Progress = ...,
-    on_interrupt: OnInterrupt = ...,
-    random_state: int = ...,
-    features: Sequence[str] | None = ...,
-    readable: bool = ...,
-    blocks: Any = ...,
-    time: Any = ...,
-    positive: Any = ...,
-    missing_rows: str = ...,
-    missing: str | None = ...,
-    losses: bool = ...,
-    cluster: Any = ...,
+    y_true: Any, y_pred: Any, *, groups: Any, property: Quantiles | Classes, **options: Unpack[FitOptions]
 ) -> SeveralCalibration: ...
 @overload
 def multicalibrate(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    groups: Any,
-    data: Any = ...,
-    property: str | Target,
-    grid: Grid | Any | None = ...,
-    sample_weight: Any = ...,
-    mode: str = ...,
-    alpha: float | Any | None = ...,
-    m: int | Any | None = ...,
-    lipschitz: float | Any | None = ...,
-    holdout: float | Any | None = ...,
-    batched: bool = ...,
-    max_updates: int | None = ...,
-    progress: bool | Progress = ...,
-    on_interrupt: OnInterrupt = ...,
-    random_state: int = ...,
-    features: Sequence[str] | None = ...,
-    readable: bool = ...,
-    blocks: Any = ...,
-    time: Any = ...,
-    positive: Any = ...,
-    missing_rows: str = ...,
-    missing: str | None = ...,
-    losses: bool = ...,
-    cluster: Any = ...,
+    y_true: Any, y_pred: Any, *, groups: Any, property: str | Target, **options: Unpack[FitOptions]
 ) -> Calibration | JointCalibration | SeveralCalibration: ...
 def multicalibrate(
     y_true: Any,
@@ -267,134 +148,26 @@ def multicalibrate(
     """
     target = require(property)
     target = target if losses else target.of_returns()
-    checked = checked_mode(target, mode, grid, max_updates, batched, on_interrupt)
     control = Control(max_updates, reporter(progress), on_interrupt == "return")
-    asked = Asked(checked, grid, m, alpha, lipschitz, batched, control, random_state)
+    asked = Asked(mode, grid, m, alpha, lipschitz, batched, control, random_state)
+    asked.check(target, max_updates, on_interrupt)
     refuse_clusters(cluster, target, data, (blocks, time))
     rowwise = {"holdout": holdout, "blocks": blocks, "time": time, "cluster": cluster}
     given = Given(y_true, y_pred, groups, data, sample_weight, rowwise).accept(positive, missing_rows, missing)
-    y_true, y_pred, groups, data, sample_weight = given.y_true, given.y_pred, given.groups, given.data, given.sample_weight
-    holdout, blocks, time, cluster = given.others.values()
+    searched = Searched.of(features, readable, given)
+    if searched is not None:
+        searched.check(target, mode, given.data)
     # The products are small: threads would spin more than they compute.
     with one_blas_thread():
-        wanted = features is not None or readable or blocks is not None or time is not None
-        found = Found(features, readable, blocks if cluster is None else cluster, time) if wanted else None
-        if len(target.coordinates) > 1 and not target.joint:
-            return _several(target, y_true, y_pred, groups, data, sample_weight, (holdout, cluster), asked, found)
-        if found is not None:
-            goal = practical.Goal(m, grid, alpha, control)
-            return fit_with_columns(
-                y_true, y_pred, groups, data, target, found, goal, mode=mode, sample_weight=sample_weight, holdout=holdout,
-                seed=random_state,
-            )  # fmt: skip
-        if isinstance(target, Pair):
-            frame = lazy_frame(data)
-            data = data if frame is None else gather(frame, "pairs are calibrated")
-            rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=2, cluster=cluster)
-            target.check_labels(rows.labels)
-            there = rows.weights > 0
-            target.check_sides(rows.predictions[there], rows.labels[there])
-            return _pair(target, *split(rows, select.marked(holdout, data, "holdout"), random_state), asked)
-        assert isinstance(target, Property)
-        frame = lazy_frame(data)
-        if frame is not None:
-            stays = lazy_rows(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=target)
-            return _in_engine(target, *held_out(stays, holdout, random_state), asked)
-        rows = select.rows(y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, cluster=cluster)
-        target.check_labels(rows.labels)
-        marked = select.marked(holdout, data, "holdout")
-        made = _single(target, *split(rows, marked, random_state), asked)
-        held = positions(rows, marked, random_state)[1]
-        if held is not None and rows.kept is not None:  # rows of weight 0 are not there
-            held = rows.kept[held]
-        return with_collateral(made, data, (y_true, y_pred, sample_weight), held)
+        opened = open_to_fit(target, given, searched, random_state)
+        made = _way_to_fit(target)(target, opened, asked, searched)
+        return with_collateral(made, given.names.values())
 
 
-def _single(prop: Property, rows: Rows, held: Rows | None, asked: Asked) -> Calibration:
-    """A single property, on rows in memory."""
-    if asked.mode == "practical":
-        goal = practical.Goal(asked.m, asked.grid, asked.alpha, asked.control)
-        done = practical.fit(rows, prop, goal, held=held, random_state=asked.seed)
-        return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels, held or rows).fitted_on(rows)
+def _way_to_fit(target: Target) -> Callable[..., Calibration | JointCalibration | SeveralCalibration]:
+    """The fit that knows this kind of target; what only some of them need is imported with them."""
+    if len(target.coordinates) == 1:
+        return fit_single
+    from multivalid import fit_columns
 
-    def draft(m: int | None) -> Plan:
-        return make_plan(rows, prop, mode=asked.mode, grid=asked.grid, m=m, alpha=asked.alpha, lipschitz=asked.lipschitz)
-
-    plan = enough_levels(draft, lambda made: trivial_of_rows(rows, prop, made)) if asked.open else draft(asked.m)
-    made = theorem.fit(rows, prop, plan, held=held, batched=asked.batched, control=asked.control)
-    return Calibration(
-        prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate, made.levels, held or rows
-    ).fitted_on(rows)
-
-
-def _in_engine(prop: Property, rows: LazyRows, held: LazyRows | None, asked: Asked) -> Calibration:
-    """The same on rows that stay where they are."""
-    if asked.mode == "practical":
-        goal = practical.Goal(asked.m, asked.grid, asked.alpha, asked.control)
-        done = practical_lazy.fit_lazy(rows, prop, goal, held=held, random_state=asked.seed)
-        return Calibration(prop, rows.groups, done.predictor, done.certificate).fitted_on(rows)
-    made = batch_lazy.fit_lazy(
-        rows, prop, mode=asked.mode, grid=asked.grid, m=asked.m, alpha=asked.alpha, lipschitz=asked.lipschitz, held=held,
-        batched=asked.batched, control=asked.control,
-    )  # fmt: skip
-    return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate).fitted_on(rows)
-
-
-def _pair(pair: Pair, rows: Rows, held: Rows | None, asked: Asked) -> JointCalibration:
-    """Both coordinates of a pair; grid, m, alpha and lipschitz are one value or one per coordinate."""
-    # A third of the library, which single properties need not wait for.
-    from multivalid.joint import practical as joint_practical
-    from multivalid.joint import theorem
-    from multivalid.joint.default_levels import plan_of
-
-    if asked.mode == "practical":
-        goal = joint_practical.PairGoal.of(asked.m, asked.grid, asked.alpha, asked.control)
-        done = joint_practical.fit(rows, pair, goal, held=held, random_state=asked.seed)
-        return JointCalibration(pair, rows.groups, done.predictor, done.certificate, done.levels, held or rows).fitted_on(rows)
-    settled = plan_of(rows, pair, mode=asked.mode, grid=asked.grid, m=asked.m, alpha=asked.alpha, lipschitz=asked.lipschitz)
-    made = theorem.fit(rows, pair, settled, held=held, control=asked.control)
-    return JointCalibration(pair, rows.groups, made.predictor, made.certificate, made.levels, held or rows).fitted_on(rows)
-
-
-def _several(
-    target: Target,
-    y_true: Any,
-    y_pred: Any,
-    groups: Any,
-    data: Any,
-    sample_weight: Any,
-    parts: tuple[Any, Any],
-    asked: Asked,
-    found: Found | None,
-) -> SeveralCalibration:
-    """Several columns under one constraint; grid, m, alpha and lipschitz are one value or one per column."""
-    from multivalid.several import fit as several
-    from multivalid.several_calibration import SeveralCalibration
-
-    frame = lazy_frame(data)
-    data = data if frame is None else gather(frame, "several columns are calibrated")
-    goal = several.Goal.of(target, asked.mode, asked.grid, asked.m, asked.alpha, asked.lipschitz, asked.control, asked.seed)
-    holdout, cluster = parts
-    rows = open_rows(
-        y_true, y_pred, groups=groups, data=data, sample_weight=sample_weight, width=len(target.coordinates), target=target,
-        cluster=cluster,
-    )  # fmt: skip
-    marked, note = select.marked(holdout, data, "holdout"), ""
-    if found is not None:
-        columns = [y_pred] if isinstance(y_pred, str) else list(y_pred) if isinstance(y_pred, (list, tuple)) else []
-        used = {"y_true": y_true, "sample_weight": sample_weight} | {f"y_pred[{k}]": name for k, name in enumerate(columns)}
-        try:
-            rows, note = find_for_several(rows, target, goal, found, asked.mode, marked, used)
-        except KeyboardInterrupt:
-            if not asked.control.keep_interrupted:
-                raise
-            goal = replace(goal, interrupted=True)
-    fitting, held = split(rows, marked, asked.seed)
-    done = several.fit(fitting, target, goal, held=held)
-    told = replace(done.certificate, note="\n".join(filter(None, [note, done.certificate.note])))
-    return SeveralCalibration(target, rows.groups, done.predictor, told, done.levels, held or fitting).fitted_on(fitting)
-
-
-def split(rows: Rows, holdout: Any, random_state: int) -> tuple[Rows, Rows | None]:
-    """Rows to fit and rows to judge on."""
-    return rows.split(holdout, random_state)
+    return fit_columns.fit_pair if target.joint else fit_columns.fit_several

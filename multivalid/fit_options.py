@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from multivalid import validate
-from multivalid.batch.control import Control
+from multivalid.batch.control import Control, Progress
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.remote import lazy_frame
+from multivalid.practical import fit as practical
 from multivalid.properties import Target
 
 MODES = ("practical", "theorem", "paper")
 OnInterrupt = Literal["raise", "return"]
+
+
+class FitOptions(TypedDict, total=False):
+    """The options of `multicalibrate` that do not decide which class comes back, for its overloads; explained there."""
+
+    data: Any
+    grid: Grid | Any | None
+    sample_weight: Any
+    mode: str
+    alpha: float | Any | None
+    m: int | Any | None
+    lipschitz: float | Any | None
+    holdout: float | Any | None
+    batched: bool
+    max_updates: int | None
+    progress: bool | Progress
+    on_interrupt: OnInterrupt
+    random_state: int
+    features: Sequence[str] | None
+    readable: bool
+    blocks: Any
+    time: Any
+    positive: Any
+    missing_rows: str
+    missing: str | None
+    losses: bool
+    cluster: Any
 
 
 class Asked(NamedTuple):
@@ -32,22 +61,25 @@ class Asked(NamedTuple):
         """Whether the number of levels is the theorem's to choose."""
         return self.mode == "theorem" and self.grid is None and self.m is None and self.alpha is None
 
+    @property
+    def practical(self) -> practical.Goal:
+        """What the practical mode takes of it, for one column."""
+        return practical.Goal(self.m, self.grid, self.alpha, self.control)
 
-def checked_mode(target: Target, mode: str, grid: Any, max_updates: Any, batched: bool, on_interrupt: str) -> str:
-    """The mode, once the options that go with it are known to make sense."""
-    if mode not in MODES:
-        raise InputError(f"mode must be one of {', '.join(MODES)}, got {mode!r}.")
-    if on_interrupt not in ("raise", "return"):
-        raise InputError(f'on_interrupt must be "raise" or "return", got {on_interrupt!r}.')
-    several = len(target.coordinates) > 1
-    if not (grid is None or isinstance(grid, Grid) or several):
-        raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
-    if max_updates is not None:
-        validate.count(max_updates, "max_updates", 0)
-    if batched and (mode != "theorem" or several):
-        what = ("a pair" if target.joint else repr(target)) if several else f"mode={mode!r}"
-        raise InputError(f'batched=True is a way to run mode="theorem" for a single property, got {what}.')
-    return mode
+    def check(self, target: Target, max_updates: Any, on_interrupt: str) -> None:
+        """Refuse options that do not go together."""
+        if self.mode not in MODES:
+            raise InputError(f"mode must be one of {', '.join(MODES)}, got {self.mode!r}.")
+        if on_interrupt not in ("raise", "return"):
+            raise InputError(f'on_interrupt must be "raise" or "return", got {on_interrupt!r}.')
+        several = len(target.coordinates) > 1
+        if not (self.grid is None or isinstance(self.grid, Grid) or several):
+            raise InputError(f"grid must be a Grid, got {self.grid!r}; use for example Grid.uniform(0, 1, 20).")
+        if max_updates is not None:
+            validate.count(max_updates, "max_updates", 0)
+        if self.batched and (self.mode != "theorem" or several):
+            what = ("a pair" if target.joint else repr(target)) if several else f"mode={self.mode!r}"
+            raise InputError(f'batched=True is a way to run mode="theorem" for a single property, got {what}.')
 
 
 def refuse_clusters(cluster: Any, target: Target, data: Any, others: tuple[Any, Any]) -> None:

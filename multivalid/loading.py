@@ -13,7 +13,7 @@ from multivalid.storage import read_json
 # Where each kind is read; only the part that a file needs is imported.
 READERS = {
     "multivalid.calibration": ("multivalid.calibration", "Calibration.from_json"),
-    "multivalid.joint_calibration": ("multivalid.calibration", "JointCalibration.from_json"),
+    "multivalid.joint_calibration": ("multivalid.several_calibration", "JointCalibration.from_json"),
     "multivalid.several_calibration": ("multivalid.several_calibration", "SeveralCalibration.from_json"),
     "multivalid.monitor": ("multivalid.online.monitor_state", "from_json"),
     "multivalid.online": ("multivalid.online.state", "from_json"),
@@ -25,7 +25,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    Calibration, JointCalibration, OnlineMulticalibrator or Monitor, whichever was saved
+    Calibration, JointCalibration, SeveralCalibration, OnlineMulticalibrator or Monitor, whichever was saved
 
     Examples
     --------

@@ -1,28 +1,27 @@
-"""What every saved calibration holds, of a property or of a pair: the same fields, written and checked in one place."""
+"""What every saved calibration holds, of whatever target: the same fields, written and checked in one place."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
+from multivalid.batch.certificate import Certificate
+from multivalid.batch.predictor import LevelPredictor, Predictor, Reader, predictor_of
 from multivalid.errors import InputError, ModelFileError
 from multivalid.groups.family import FittedGroups
 from multivalid.json_checks import shown
+from multivalid.practical.predictor import LinkPredictor
 from multivalid.properties.meaning import meaning, same_meaning
 from multivalid.properties.parse import is_registered, parse_any, spec_of
-from multivalid.properties.target import Target
+from multivalid.properties.target import Kind, Target
 from multivalid.storage import is_number
-
-if TYPE_CHECKING:
-    from multivalid.properties.parse import Parsed
 
 VERSION = 3  # 2: the practical model has twists; 3: certificates say what a constant prediction would reach
 READABLE = (2, 3)
 FIELDS = {"kind", "version", "property", "groups", "predictor", "certificate"}
 OPTIONAL = {"range", "meaning"}  # files of earlier versions have neither
 Ends = tuple[tuple[float, float], ...]  # least and largest prediction fitted on, of every column
-P_co = TypeVar("P_co", covariant=True)
-Reader = Callable[[dict[str, Any], int], P_co]  # plain data and the number of groups → a predictor
 
 
 class Writable(Protocol):
@@ -32,32 +31,64 @@ class Writable(Protocol):
         """The part as plain data."""
 
 
-class Parts(NamedTuple):
-    """A model file taken apart: property and groups read, predictor and certificate still plain data."""
+class Model(NamedTuple):
+    """What a model file holds."""
 
-    property: Parsed
+    property: Target
     groups: FittedGroups
-    predictor: Any
-    certificate: dict[str, Any]
-    complete: bool  # whether the file is of this version, so that no field may be missing
-    range: Any = None  # of the predictions fitted on, for `seen_in`
+    predictor: Predictor
+    certificate: Any
+    seen: Ends | None
+
+
+class Readers(NamedTuple):
+    """How the parts of a model of one target are read."""
+
+    predictors: Mapping[str, Reader[Predictor]]
+    certificate: Callable[..., Any]
+
+
+def _single(target: Target) -> Readers:
+    return Readers({"levels": LevelPredictor.from_json, "link": LinkPredictor.from_json}, Certificate.from_json)
+
+
+def _pair(target: Target) -> Readers:
+    from multivalid.joint.certificate import JointCertificate
+    from multivalid.joint.link_predictor import PairLinkPredictor
+    from multivalid.joint.predictor import PairLevelPredictor
+
+    predictors: dict[str, Reader[Predictor]] = {
+        "pair levels": PairLevelPredictor.from_json,
+        "pair link": PairLinkPredictor.from_json,
+    }
+    return Readers(predictors, JointCertificate.from_json)
+
+
+def _several(target: Target) -> Readers:
+    from multivalid.several.certificate import SeveralCertificate
+    from multivalid.several.predictor import ColumnsPredictor
+
+    columns = partial(ColumnsPredictor.from_json, target=target)
+    return Readers({"columns": columns}, partial(SeveralCertificate.from_json, keys=target.keys))
+
+
+# For each kind of file: of which kind its target must be, in words, and who reads it.
+KINDS: dict[str, tuple[Kind, str, Callable[[Target], Readers]]] = {
+    "multivalid.calibration": ("single", "one that is calibrated alone", _single),
+    "multivalid.joint_calibration": ("pair", "a pair", _pair),
+    "multivalid.several_calibration": ("several", "one of several columns", _several),
+}
 
 
 def described(
-    kind: str, property: Parsed, groups: FittedGroups, predictor: Writable, certificate: Writable, seen: Ends | None = None
+    kind: str, property: Target, groups: FittedGroups, predictor: Writable, certificate: Writable, seen: Ends | None = None
 ) -> dict[str, Any]:
     """A fitted model as plain data."""
     spec = spec_of(property)
     if spec is None:
-        from multivalid.properties.pairs import Pair
-
-        word, name = ("pair", "pair") if isinstance(property, Pair) else ("property", "prop")
-        raise InputError(
-            f"{property!r} is built from a function, which a model file cannot hold; give it a name first with "
-            f"multivalid.register('my {word}', {name}), then save, and register it again before loading."
-        )
+        raise InputError(property.why_no_spec)
     optional: dict[str, Any] = {} if seen is None else {"range": [list(ends) for ends in seen]}
-    if isinstance(property, Target) and is_registered(spec):
+    if is_registered(spec):
         optional["meaning"] = meaning(property)  # a name may be given to something else before the file is read
     return optional | {
         "kind": kind,
@@ -69,8 +100,8 @@ def described(
     }
 
 
-def parts(content: Mapping[str, Any], kind: str) -> Parts:
-    """The parts of what `described` wrote; anything else is a `ModelFileError` with the reason."""
+def read_model(content: Mapping[str, Any], kind: str) -> Model:
+    """The model that `described` wrote; anything else is a `ModelFileError` with the reason."""
     if set(content) - OPTIONAL != FIELDS:
         raise ModelFileError(f"the model has fields {sorted((set(content) - OPTIONAL) ^ FIELDS)} too many or too few.")
     if content["kind"] != kind:
@@ -79,46 +110,49 @@ def parts(content: Mapping[str, Any], kind: str) -> Parts:
     if isinstance(version, bool) or not isinstance(version, int) or version not in READABLE:
         known = " and ".join(map(str, READABLE))
         raise ModelFileError(f"the model has version {shown(version)}; this release reads versions {known}.")
-    if not isinstance(content["property"], str):
-        raise ModelFileError(f"property must be text, got {shown(content['property'])}.")
     if not isinstance(content["certificate"], dict):
         raise ModelFileError("certificate must be an object.")
+    groups = FittedGroups.from_json(content["groups"])
+    target, readers = _read_target(content, kind)
+    predictor = predictor_of(content["predictor"], len(groups), readers.predictors)
+    certificate = readers.certificate(content["certificate"], complete=version == VERSION)
+    return Model(target, groups, predictor, certificate, _read_range(content.get("range"), target))
+
+
+def _read_target(content: Mapping[str, Any], kind: str) -> tuple[Target, Readers]:
+    """What the model is of, and who reads the rest; a registered name must mean what it did when the model was saved."""
+    name = content["property"]
+    if not isinstance(name, str):
+        raise ModelFileError(f"property must be text, got {shown(name)}.")
     try:
-        prop = parse_any(content["property"])
+        target = parse_any(name)
     except InputError as error:
         raise ModelFileError(f"property: {error} A property or pair of your own must be registered before loading.") from None
+    wanted, what, readers = KINDS[kind]
+    if not isinstance(target, Target) or target.kind != wanted:
+        raise ModelFileError(f"property must be {what}, got {name!r}.")
     if "meaning" in content:
-        _check_meaning(content["property"], prop, content["meaning"])
-    groups = FittedGroups.from_json(content["groups"])
-    return Parts(prop, groups, content["predictor"], content["certificate"], version == VERSION, content.get("range"))
+        _check_meaning(name, target, content["meaning"])
+    return target, readers(target)
 
 
-def _check_meaning(name: str, property: Parsed, saved: Any) -> None:
-    """Refuse a registered name that means something else than when the model was saved."""
-    numbers = isinstance(saved, list) and all(value is None or is_number(value) for value in saved)
-    if not numbers or not isinstance(property, Target):
+def _check_meaning(name: str, target: Target, saved: Any) -> None:
+    if not isinstance(saved, list) or not all(value is None or is_number(value) for value in saved):
         raise ModelFileError("meaning must be a list of numbers, of a property or pair.")
-    if not same_meaning(saved, meaning(property)):
+    if not same_meaning(saved, meaning(target)):
         raise ModelFileError(
             f"property: {name!r} is registered as something else than when the model was saved (its V has other values); register the "
             f"property that the model was fitted with before loading."
         )
 
 
-def seen_in(value: Any, property: Parsed) -> Ends | None:
+def _read_range(value: Any, target: Target) -> Ends | None:
     """The range of the predictions fitted on, where the file has it."""
     if value is None:
         return None
-    columns = len(property.coordinates) if isinstance(property, Target) else 1
+    columns = len(target.coordinates)
     ends = [tuple(one) for one in value if isinstance(one, list)] if isinstance(value, list) else []
     sound = all(len(one) == 2 and all(is_number(end) for end in one) for one in ends)
     if len(ends) != columns or not sound or any(low > high for low, high in ends):
         raise ModelFileError(f"range must be {columns} pairs of numbers, got {shown(value)}.")
     return tuple((float(low), float(high)) for low, high in ends)
-
-
-def predictor_of(data: Any, groups: int, kinds: Mapping[str, Reader[P_co]]) -> P_co:
-    """The predictor that a model file describes, by the reader of its kind."""
-    if not isinstance(data, dict) or not isinstance(data.get("kind"), str) or data["kind"] not in kinds:
-        raise ModelFileError(f"predictor must be an object of kind {' or '.join(kinds)}.")
-    return kinds[data["kind"]](data, groups)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ if TYPE_CHECKING:  # what moves many rows is imported where it is used: a single
     from multivalid.groups.membership import Membership
     from multivalid.groups.remote import Frame
     from multivalid.properties.base import Array
+
+P_co = TypeVar("P_co", covariant=True)
+Reader = Callable[[dict[str, Any], int], P_co]  # plain data and the number of groups → a predictor
 
 
 class Predictor(Protocol):
@@ -111,3 +114,10 @@ def _patch(patch: Any, groups: int, levels: int) -> Patch:
         return Patch(read.whole(group, "group", groups - 1), *(read.whole(at, "level", levels - 1) for at in (source, target)))
     except ModelFileError as error:
         raise ModelFileError(f"a patch must be [group, level, level]: {error}") from None
+
+
+def predictor_of(data: Any, groups: int, kinds: Mapping[str, Reader[P_co]]) -> P_co:
+    """The predictor that a model file describes, by the reader of its kind."""
+    if not isinstance(data, dict) or not isinstance(data.get("kind"), str) or data["kind"] not in kinds:
+        raise ModelFileError(f"predictor must be an object of kind {' or '.join(kinds)}.")
+    return kinds[data["kind"]](data, groups)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from multivalid.cli.exits import usage
 from multivalid.errors import InputError, MultivalidError
 from multivalid.groups.items import Bins, Cross, bins, cross
-from multivalid.properties import Pair, Property, Target
+from multivalid.properties import Property, Target
 from multivalid.scope.decide import require
 
 Number = TypeVar("Number", int, float)
@@ -54,10 +54,9 @@ def target_named(text: str) -> Target:
 def property_named(text: str) -> Property:
     """The same where one value per row is predicted."""
     found = target_named(text)
-    if isinstance(found, Pair):
-        raise usage(f"--property {text} is a pair; this command takes one property with one value per row.")
     if not isinstance(found, Property):
-        raise usage(f"--property {text} has several columns; this command takes one property with one value per row.")
+        what = "is a pair" if found.joint else "has several columns"
+        raise usage(f"--property {text} {what}; this command takes one property with one value per row.")
     return found
 
 

@@ -12,13 +12,13 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from multivalid import validate
-from multivalid.errors import InputError
 from multivalid.estimators.known_labels import known_labels
 from multivalid.estimators.meta import fitted, one_of, weights_for
 from multivalid.estimators.row_groups import RowGroups
 from multivalid.fit import multicalibrate
-from multivalid.properties import Pair, parse_any
+from multivalid.properties import Pair
 from multivalid.properties.base import Array
+from multivalid.properties.parse import parse_pair
 
 
 class MulticalibratedPairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -94,7 +94,7 @@ class MulticalibratedPairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstim
         `sample_weight` counts in the calibration, and in the regressors that take it; `groups` is for a `cv` that keeps rows together;
         `group_data` (or `sensitive_features`) is where the columns that the calibration's groups name are, if not in X.
         """
-        pair = self._pair()
+        pair = parse_pair(self.property)
         rowwise = {"X": X, "weight": sample_weight, "groups": groups, "where": one_of(group_data, sensitive_features)}
         y, known = known_labels(y, None, self.missing_rows, rowwise)
         X, sample_weight, groups, where = known.values()
@@ -121,12 +121,6 @@ class MulticalibratedPairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstim
         said = np.stack([self.first_.predict(X), self.second_.predict(X)], axis=1)
         rows = RowGroups(self.groups, one_of(group_data, sensitive_features))
         return np.asarray(self.calibration_.predict(said, data=rows.frame(X), groups=rows.arrays(X)))
-
-    def _pair(self) -> Pair:
-        pair = parse_any(self.property)
-        if not isinstance(pair, Pair) or not pair.has_target:
-            raise InputError(f"property must be a pair with a target, such as 'quantile_cvar:0.95', got {self.property!r}.")
-        return pair
 
 
 def _fitted(model: Any, X: Any, labels: Array, weights: Array | None) -> Any:

@@ -74,6 +74,13 @@ class Classes(Target):
         back = plain and tuple(map(read_class, names)) == self.classes
         return f"classes:{','.join(names)}" if back else None
 
+    @property
+    def why_no_spec(self) -> str:
+        return (
+            f"{self!r} has class names that a model file cannot hold (with a comma, a colon, or spaces at an end, or text "
+            f"that reads as a number); rename the classes before the fit."
+        )
+
     def check_labels(self, values: Any, name: str = "y_true") -> Array:
         """The code of each label, its place among the classes; a label that is no class is an error.
 

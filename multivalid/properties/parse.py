@@ -154,6 +154,22 @@ def parse(text: str | Parsed) -> Property:
     raise ScopeError(f"property {text!r} cannot be calibrated alone; multivalid.scope({text!r}) says why and names what works.")
 
 
+def parse_pair(text: str | Parsed) -> Pair:
+    """The pair that `text` names, one whose second coordinate is the mean of a pseudo-label, so that a regressor can learn it.
+
+    Examples
+    --------
+    >>> parse_pair("quantile_cvar:0.95")
+    QuantileCVaR(tau=0.95)
+    """
+    from multivalid.properties.pairs import Pair
+
+    made = parse_any(text)
+    if not isinstance(made, Pair) or not made.has_target:
+        raise InputError(f"property must be a pair with a target, such as 'quantile_cvar:0.95', got {text!r}.")
+    return made
+
+
 def parse_any(text: str | Parsed) -> Parsed:
     """The property, pair or functional that `text` names: "quantile:0.9", "quantile_cvar:0.95", "bayes:quantile:0.9", "variance".
 

@@ -4,7 +4,8 @@ A `Property` has one coordinate, a `Pair` two, `Quantiles` and `Classes` several
 `len(target.coordinates)` columns and treats coordinate after coordinate; nobody asks which kind of target it is.
 
 =====================  ====================================================================================================
-of a target            ``coordinates``, ``names``, ``joint``, ``spec``, ``check_labels``, ``label_code``, ``check_predictions``,
+of a target            ``coordinates``, ``names``, ``joint``, ``kind``, ``spec``, ``check_labels``, ``label_code``,
+                       ``check_predictions``,
                        ``residuals``, ``scores``, ``losses``, ``names_labels``, ``coupled``, and of its constraint ``breaks``,
                        ``broken``, ``constrained``, ``mend``
 of a coordinate        ``column``, ``name``, ``residual`` (V), ``scoring`` (S), ``solve_segments`` (Γ), ``reading``
@@ -19,7 +20,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from multivalid.properties.base import Property
 
 Array = NDArray[np.float64]
-
+Kind = Literal["single", "pair", "several"]
 
 Keep = Callable[[int, Any], Any]  # a number of its own and a value → the same value, worked out once
 
@@ -148,6 +149,11 @@ class Target(ABC):
         return False
 
     @property
+    def kind(self) -> Kind:
+        """How it is worked on: one column, two that need each other, or several under one constraint."""
+        return "pair" if self.joint else "single" if len(self.coordinates) == 1 else "several"
+
+    @property
     def names_labels(self) -> bool:
         """Whether labels may be names, such as text, which `check_labels` turns into numbers."""
         return False
@@ -161,6 +167,15 @@ class Target(ABC):
     @abstractmethod
     def spec(self) -> str | None:
         """Text that `parse_any` reads back to an equal target; None for one built from a user's function."""
+
+    @property
+    def why_no_spec(self) -> str:
+        """What to say where a model of this target cannot be saved as there is no `spec`, and the way out."""
+        word, name = ("pair", "pair") if self.joint else ("property", "prop")
+        return (
+            f"{self!r} is built from a function, which a model file cannot hold; give it a name first with "
+            f"multivalid.register('my {word}', {name}), then save, and register it again before loading."
+        )
 
     @abstractmethod
     def check_labels(self, values: Any, name: str = "y_true") -> Array:

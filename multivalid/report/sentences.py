@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multivalid.cells.sentences import UNNAMED, headlines, off_groups, unknown_lines
-from multivalid.properties import EventProbability, Mean, Pair, Quantile, Target
+from multivalid.properties import EventProbability, Mean, Quantile, Target
 from multivalid.report.sources import Audited, Certified, Chapter, Story
 
 MEANING = {
@@ -89,8 +89,8 @@ def cannot_tell(story: Story) -> list[str]:
 
 def property_sentence(prop: Target) -> str:
     """What calibrated means for this property."""
-    if isinstance(prop, Pair):
-        first, second = prop.names
+    if prop.joint:
+        first, second = (one.name for one in prop.coordinates)
         return (
             f"Predictions of ({first}, {second}) are calibrated together for a group when, among its rows with a given pair of "
             f"predictions, both are right: the {first}, and the {second} given the true {first} of those rows."

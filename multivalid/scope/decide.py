@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from multivalid.errors import InputError, ScopeError
-from multivalid.properties import EndpointMix, Functional, Mode, Pair, Property, QuantileMix, parse_any
+from multivalid.properties import EndpointMix, Functional, Mode, Property, QuantileMix, parse_any
 from multivalid.properties.distortion import Distortion
 from multivalid.properties.target import OwnColumn, Target
 from multivalid.scope import sources
@@ -53,10 +53,8 @@ def scope(
     subject: Any = parse_any(prop) if isinstance(prop, str) else prop
     if isinstance(subject, Property):
         return about_property(subject)
-    if isinstance(subject, Pair):
-        return _pair(subject)
     if isinstance(subject, Target):
-        return _several(subject)
+        return _pair(subject) if subject.joint else _several(subject)
     if isinstance(subject, Functional):
         decided = _functional(subject)
         if decided is not None:
@@ -87,7 +85,7 @@ def require(prop: Subject) -> Target:
     raise ScopeError(str(verdict))
 
 
-def _pair(pair: Pair) -> Verdict:
+def _pair(pair: Any) -> Verdict:
     first, second = pair.names
     reason = (
         f"The first coordinate ({first}) has an identification function of its own; the second ({second}) has one given the first."

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from multivalid import json_checks as read
-from multivalid.batch.predictor import LevelPredictor, Predictor, grid_from_json
+from multivalid.batch.predictor import LevelPredictor, Predictor, Reader, grid_from_json, predictor_of
 from multivalid.evaluators import Evaluator, Members, OneRow, RowMembers, in_memory
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
-from multivalid.model_file import Reader, predictor_of
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.properties.base import Array
 from multivalid.properties.target import Target

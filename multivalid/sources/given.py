@@ -32,6 +32,14 @@ class Given:
     sample_weight: Any = None
     others: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def names(self) -> dict[str, str]:
+        """The columns of `data` that arguments name, by argument."""
+        several = list(self.y_pred) if isinstance(self.y_pred, (list, tuple)) else []
+        given = {"y_true": self.y_true, "y_pred": self.y_pred, "sample_weight": self.sample_weight}
+        given |= {f"y_pred[{k}]": part for k, part in enumerate(several)}
+        return {argument: value for argument, value in given.items() if isinstance(value, str)}
+
     def accept(self, positive: Any = None, missing_rows: str = "refuse", missing: str | None = None) -> Given:
         """The same with labels that are numbers and known, and missing values of columns ignored, where the options ask for it."""
         if missing_rows not in MISSING_ROWS:

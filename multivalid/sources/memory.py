@@ -43,7 +43,8 @@ class MemorySource:
     predictions : array (rows,), or (rows, columns) for a target of several coordinates
     groups, membership : the groups, and which rows belong to them
     frame : the frame that the rows came in, if any
-    kept : positions of these rows among those given, where some had no weight (they are not there); None for all of them
+    kept : positions of these rows among those given, where they are a part of them (rows without weight are not there, others were held
+        out); None for all of them
     given : how many rows were given
     cluster : numbers of clusters whose rows share their luck; None where rows are independent
     """
@@ -70,6 +71,11 @@ class MemorySource:
     def notes(self) -> list[str]:
         """What was sampled or rounded on the way; nothing, in memory."""
         return []
+
+    @property
+    def own_frame(self) -> nw.DataFrame[Any] | None:
+        """The rows of the frame that are these."""
+        return self.frame if self.frame is None or self.kept is None else self.frame[self.kept]
 
     # ---- what there is ---------------------------------------------------------------------------------------------
     @cached_property
@@ -219,6 +225,7 @@ class MemorySource:
         """A selection of rows."""
         return MemorySource(
             self.labels[rows], self.predictions[rows], self.weights[rows], self.groups, self.membership.take(rows), self.frame,
+            kept=rows if self.kept is None else self.kept[rows], given=len(self) if self.given is None else self.given,
             cluster=None if self.cluster is None else self.cluster[rows],
         )  # fmt: skip
 
