@@ -43,6 +43,7 @@ class CoordinateAudit:
     source: Source
     coordinate: Coordinate
     evidence: Evidence
+    findings: Findings
     alone: bool = True  # not judged together with other coordinates
 
     @cached_property
@@ -98,7 +99,7 @@ def audit_coordinate(
         "value": laws.groups[0],
     }
     cells = cell.columns(table["name"], grid.points) | {"value": solved[filled]} | cell_columns(rows, filled)
-    return CoordinateAudit(grid, table, cells, sums, source, coordinate, rows)
+    return CoordinateAudit(grid, table, cells, sums, source, coordinate, rows, said)
 
 
 def chance_columns(said: Findings, rows: Evidence) -> Columns:

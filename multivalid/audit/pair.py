@@ -8,17 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.audit.audit import Audit
-from multivalid.audit.coordinate import CoordinateAudit, cell_columns, chance_columns, evidence_of
+from multivalid.audit.coordinate import Columns, CoordinateAudit, cell_columns, chance_columns, evidence_of
 from multivalid.audit.pair_cells import PairCells
+from multivalid.audit.result import Audit
 from multivalid.audit.text import worst_table
 from multivalid.cells.chance import LEVEL, Evidence, evidence, findings
 from multivalid.cells.sentences import headlines, off_groups, unknown_lines
 from multivalid.cells.short_names import WIDEST
 from multivalid.cells.statistics import CellStatistics
 from multivalid.cells.sums import CellSums
-
-SHARED = ("name", "rows", "weight")
 
 
 class PairAudit(Audit):
@@ -44,66 +42,49 @@ class PairAudit(Audit):
     [0.0, 0.0025]
     """
 
-    cells: PairCells  # type: ignore[assignment]  # of both coordinates together
+    @cached_property
+    def cells(self) -> PairCells:  # type: ignore[override]  # of both coordinates together
+        """Everything by (level⁰, level¹, group)."""
+        return PairCells.of(self._sums, self._laws[0], [len(grid) for grid in self.grids])
 
-    def _read(self) -> None:
-        self.cells = PairCells.of(self._sums, self._laws, [len(grid) for grid in self.grids])
+    @cached_property
+    def coordinates(self) -> tuple[CoordinateAudit, ...]:
+        """Either coordinate by itself: both conditions on its errors, and cells by the level of its own prediction."""
         shape = tuple(len(grid) for grid in self.grids)
         # Each coordinate is tested on the levels of its own prediction; V¹ is taken at the predicted f⁰.
         own = [one.along(shape, k) for k, one in enumerate(self._sums)]
-        self._alone = [CellStatistics.of(one) for one in own]
-        self._evidence = [
-            evidence_of(self._source, coordinate, grid, one)
-            for coordinate, grid, one in zip(self.property.coordinates, self.grids, own, strict=True)
-        ]
-        self._findings = findings(self._evidence)
-        self.table = self._table()
-
-    def _table(self) -> dict[str, NDArray[Any]]:
-        cells = self.cells
+        parts = list(zip(self.property.coordinates, self.grids, own, strict=True))
+        rows = [evidence_of(self._source, *part) for part in parts]
+        said, cells = findings(rows), self.cells
         errors = cells.first_errors(), cells.second_errors()
         gammas = cells.first_errors(cells.first_gap), cells.second_errors(cells.second_gap)
         debiased = cells.debiased()
-        first = self._alone[0]
-        table: dict[str, NDArray[Any]] = {
-            "name": np.array(self.groups.names),
-            "rows": first.rows.sum(axis=0).astype(np.int64),
-            "weight": first.weight.sum(axis=0),
-        }
-        for k, key in enumerate(self.property.keys):
-            columns = {
+        made = []
+        for k, (coordinate, grid, sums) in enumerate(parts):
+            alone = CellStatistics.of(sums)
+            table: Columns = {
+                "name": np.array(self.groups.names),
+                "rows": alone.rows.sum(axis=0).astype(np.int64),
+                "weight": alone.weight.sum(axis=0),
                 "error": errors[k],
                 "gamma_error": gammas[k],
                 "debiased": debiased[k],
-                **chance_columns(self._findings[k], self._evidence[k]),
-                "prediction": self._alone[k].group_prediction,
-                "value": self._laws.groups[k],
+                **chance_columns(said[k], rows[k]),
+                "prediction": alone.group_prediction,
+                "value": self._laws[0].groups[k],
             }
-            table |= {f"{key}_{column}": numbers for column, numbers in columns.items()}
-        return table
-
-    @cached_property
-    def coordinates(self) -> tuple[CoordinateAudit, ...]:  # type: ignore[override]
-        """Either coordinate by itself: its columns of the table, and cells by the level of its own prediction."""
-        made = []
-        for k, coordinate in enumerate(self.property.coordinates):
-            own = f"{self.property.keys[k]}_"
-            table = {name: self.table[name] for name in SHARED}
-            table |= {name.removeprefix(own): column for name, column in self.table.items() if name.startswith(own)}
-            cells = self._alone[k].columns(table["name"], self.grids[k].points)
-            cells |= cell_columns(self._evidence[k], self._alone[k].weight > 0)
+            levels = alone.columns(table["name"], grid.points) | cell_columns(rows[k], alone.weight > 0)
             # A joint score of both exists for some pairs, none for one coordinate.
             made.append(
-                CoordinateAudit(
-                    self.grids[k], table, cells, self._sums[k], self._source, coordinate, self._evidence[k], alone=False
-                )
+                CoordinateAudit(grid, table, levels, self._sums[k], self._source, coordinate, rows[k], said[k], alone=False)
             )
         return tuple(made)
 
     @property
     def errors(self) -> tuple[float, float]:
         """The largest V-error of any group, for either coordinate."""
-        return float(self.table["first_error"].max()), float(self.table["second_error"].max())
+        first, second = super().errors
+        return first, second
 
     @property
     def holdout_bound(self) -> tuple[float, ...]:
@@ -117,16 +98,6 @@ class PairAudit(Audit):
             parts = _by_other_level(one, shape, k)
             made.append(float(np.max(parts.errors.upper(LEVEL)[1:])) * parts.scale**2)
         return tuple(made)
-
-    @property
-    def gamma_errors(self) -> tuple[float, float]:
-        """The largest Γ-error of any group, for either coordinate."""
-        return float(self.table["first_gamma_error"].max()), float(self.table["second_gamma_error"].max())
-
-    @property
-    def error(self) -> float:
-        """The larger of the two V-errors; they may have different units, see `errors`."""
-        return max(self.errors)
 
     @property
     def verdict(self) -> str:

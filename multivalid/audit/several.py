@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from multivalid.audit.audit import Audit, Cell
-from multivalid.audit.coordinate import chance_columns
+from multivalid.audit.coordinate import Columns
+from multivalid.audit.result import Audit
 from multivalid.audit.text import headlines, unknown_lines, worst_table
-from multivalid.cells.chance import findings
 from multivalid.cells.sentences import is_off, unknown
 from multivalid.cells.short_names import WIDEST
 from multivalid.sources.memory import MemorySource
 
 if TYPE_CHECKING:
     from multivalid.properties import Target
-
-SHARED = ("name", "rows", "weight")
+    from multivalid.sources.open import Source
 
 
 class SeveralAudit(Audit):
@@ -45,44 +42,42 @@ class SeveralAudit(Audit):
     (2, True)
     """
 
-    def __init__(self, source: MemorySource, target: Target, parts: Sequence[Audit]) -> None:
-        self.property, self.parts, self._source = target, tuple(parts), source
-        self.grids = tuple(part.grid for part in parts)
+    def __init__(self, source: Source, target: Target, *tabulated: Any) -> None:
+        super().__init__(source, target, *tabulated)
+        assert isinstance(source, MemorySource)  # rows with several columns were fetched when they were opened
         self.broken = int(np.count_nonzero(target.breaks(source.columns)))
-        self.groups = parts[0].groups.noting([target.broken(self.broken, len(source))])
-        self.coordinates = tuple(part.coordinates[0] for part in parts)
-        self._findings = findings([one.evidence for one in self.coordinates])
-        for one, said in zip(self.coordinates, self._findings, strict=True):
-            one.table.update(chance_columns(said, one.evidence))
-        self.table = self._table()
-        names = [np.full(part.cells["group"].size, key) for part, key in zip(parts, target.keys, strict=True)]
-        self.cells = {"coordinate": np.concatenate(names)} | {
-            name: np.concatenate([part.cells[name] for part in parts]) for name in parts[0].cells
-        }
+        self.groups = self.groups.noting([target.broken(self.broken, len(source))])
 
-    def _table(self) -> dict[str, NDArray[Any]]:
-        table = {name: self.parts[0].table[name] for name in SHARED}
-        for part, key in zip(self.parts, self.property.keys, strict=True):
-            table |= {f"{key}_{name}": column for name, column in part.table.items() if name not in SHARED}
-        return table
+    @cached_property
+    def parts(self) -> tuple[Audit, ...]:
+        """Each column as an audit of its own, with tests and intervals that hold for all columns together."""
+        made = []
+        for k, one in enumerate(self.coordinates):
+            part = Audit(self._source.column(k), one.property, (self.grids[k],), (self._sums[k],), (self._laws[k],))
+            part.coordinates = (one,)
+            made.append(part)
+        return tuple(made)
 
-    @property
-    def error(self) -> float:
-        """The largest V-error of any group and coordinate."""
-        return max(part.error for part in self.parts)
+    @cached_property
+    def cells(self) -> Columns:
+        """The cells of all columns, and which column each is of."""
+        found = [one.cells for one in self.coordinates]
+        names = [np.full(cells["group"].size, key) for cells, key in zip(found, self.property.keys, strict=True)]
+        columns = {name: np.concatenate([cells[name] for cells in found]) for name in found[0]}
+        return {"coordinate": np.concatenate(names)} | columns
 
     @property
     def verdict(self) -> str:
         """How many groups are off beyond chance in any column, the worst of them named with the column."""
-        groups, columns = len(self.table["name"]), f"{len(self.parts)} columns"
-        left = sum(unknown(part.table).size for part in self.parts)
-        rest = f" For {left} of {groups * len(self.parts)} (group, column) the rows are too few to tell." if left else ""
+        groups, columns = len(self.table["name"]), f"{len(self.grids)} columns"
+        left = sum(unknown(one.table).size for one in self.coordinates)
+        rest = f" For {left} of {groups * len(self.grids)} (group, column) the rows are too few to tell." if left else ""
         if not self.off:
             return f"None of {groups} groups is off beyond chance at 5 % in any of {columns}.{rest}"
         found = [
-            (-part.table["rms"][i], f"{part.table['name'][i]} ({key})")
-            for part, key in zip(self.parts, self.property.keys, strict=True)
-            for i in np.flatnonzero(is_off(part.table))
+            (-one.table["rms"][i], f"{one.table['name'][i]} ({key})")
+            for one, key in zip(self.coordinates, self.property.keys, strict=True)
+            for i in np.flatnonzero(is_off(one.table))
         ]
         named = ", ".join(name for _, name in sorted(found)[:3]) + (", …" if len(found) > 3 else "")
         verb = "is" if len(self.off) == 1 else "are"
@@ -103,7 +98,7 @@ class SeveralAudit(Audit):
             return []
         source, target = self._source, self.property
         assert isinstance(source, MemorySource)  # rows with several columns were fetched when they were opened
-        errors = np.max([part.table["error"] for part in self.parts], axis=0)
+        errors = np.max([one.table["error"] for one in self.coordinates], axis=0)
         made = []
         for g in np.argsort(-errors, kind="stable")[:GROUPS]:
             inside = source.membership.mask(int(g))
@@ -111,11 +106,6 @@ class SeveralAudit(Audit):
                 rows = source.columns[inside], source.labels[inside], source.weights[inside]
                 made.append(fan(str(self.table["name"][g]), target.keys, [one.predicted for one in target.coordinates], *rows))
         return made
-
-    def worst(self, k: int = 10) -> list[Cell]:
-        """The k cells of any column that contribute most to the error, largest first; `cells` says of which column each is."""
-        order = np.argsort(-self.cells["error"], kind="stable")[:k]
-        return [Cell(**{name: self.cells[name][i].item() for name in Cell._fields}) for i in order]
 
     def summary(self, k: int = 10, widest: int | None = WIDEST) -> str:
         """The verdict and the k worst groups of each column, as text that fits a terminal; `widest` as in `Audit`."""
