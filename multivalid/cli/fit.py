@@ -16,7 +16,7 @@ from multivalid.cli.exits import usage
 from multivalid.cli.json_output import print_json
 from multivalid.cli.labels import LabelOptions
 from multivalid.cli.reading import Data, Store
-from multivalid.cli.writing import check_output, check_report, outputs
+from multivalid.cli.writing import check_apart, check_output, check_report, outputs
 from multivalid.grid import MOST_LEVELS
 from multivalid.validate import fraction
 from multivalid.validate import positive as above_zero
@@ -76,8 +76,7 @@ def fit(
     share = _share(holdout)
     check_output(model, ".json")
     check_report(report)
-    if model is not None and report is not None and model.resolve() == report.resolve():
-        raise usage(f"--report {report} is also the --model; rename one of them.")
+    check_apart(report, "--model", model)
     with (
         data.open(numbers=[*labels.numeric(label_numbers(label, prop)), *columns, weight]) as store,
         tables.busy("fitting …", json),

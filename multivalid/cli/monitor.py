@@ -15,7 +15,7 @@ from multivalid.cli.arguments import group_items, prediction_columns, target_nam
 from multivalid.cli.exits import bad_data
 from multivalid.cli.json_output import print_json
 from multivalid.cli.reading import Data
-from multivalid.cli.writing import check_output, check_report, outputs
+from multivalid.cli.writing import check_apart, check_output, check_report, outputs
 
 
 def monitor(
@@ -43,6 +43,7 @@ def monitor(
     """
     check_report(report)
     check_output(state)
+    check_apart(report, "--state", state)
     settings: dict[str, Any] = {name: value for name, value in (("delta", delta), ("tolerance", tolerance)) if value is not None}
     if low is not None or high is not None:
         settings["labels"] = (low, high)

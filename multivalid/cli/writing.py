@@ -13,6 +13,7 @@ from multivalid.cli import signals
 from multivalid.cli.exits import usage
 from multivalid.cli.reading import PARQUET
 from multivalid.errors import InputError
+from multivalid.report.files import files_of
 from multivalid.storage import refuse_model
 
 
@@ -38,11 +39,20 @@ def check_output(path: Path | None, *suffixes: str) -> None:
 def check_report(path: Path | None) -> None:
     """The same for a page or its numbers, which must not take the place of a model."""
     check_output(path, ".html", ".json")
-    if path is not None:
+    for file in [] if path is None else files_of(path):
         try:
-            refuse_model(path)
+            refuse_model(file)
         except InputError as error:
             raise usage(str(error)) from None
+
+
+def check_apart(report: Path | None, option: str, path: Path | None) -> None:
+    """Refuse a report that would take the place of another file of the command, with its page or with the numbers beside it."""
+    if report is None or path is None:
+        return
+    for file in files_of(report):
+        if os.path.realpath(file) == os.path.realpath(path):
+            raise usage(f"--report {report} would write {file}, which is also the {option}; rename one of them.")
 
 
 class Outputs:

@@ -20,13 +20,19 @@ def write(content: dict[str, Any], path: str | os.PathLike[str], render: Callabl
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm", ".json"):
         raise InputError(f"path must end in .html or .json, got {os.fspath(path)!r}.")
-    refuse_model(target)
+    for file in files_of(target):
+        refuse_model(file)
     page = None if target.suffix.lower() == ".json" else render(content)
     numbers = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
     write_text(target if page is None else numbers_beside(target), numbers)
     if page is not None:
         write_text(target, page)
     return target
+
+
+def files_of(path: Path) -> list[Path]:
+    """All files that a report to this path writes."""
+    return [path] if path.suffix.lower() == ".json" else [path, numbers_beside(path)]
 
 
 def numbers_beside(page: Path) -> Path:

@@ -151,6 +151,22 @@ def test_a_report_does_not_take_the_place_of_a_model(clean: Terminal) -> None:
     assert (clean.folder / "q.json").read_bytes() == before
 
 
+def test_a_report_does_not_take_the_place_of_what_the_same_command_writes(clean: Terminal) -> None:
+    """The numbers beside a page are a file as well."""
+    fit = ["fit", "flights.csv", *COLUMNS, "--groups", "origin"]
+    assert "also the --model" in clean(*fit, "--model", "a.report.json", "--report", "a.html", code=2)
+    assert "also the --model" in clean(*fit, "--model", "a.json", "--report", "a.json", code=2)
+    watch = ["monitor", "flights.csv", *COLUMNS, "--high", "999"]
+    assert "also the --state" in clean(*watch, "--state", "s.report.json", "--report", "s.html", code=2)
+    assert sorted(path.name for path in clean.folder.iterdir()) == ["flights.csv"]
+    clean(*fit, "--model", "b.report.json")
+    before = (clean.folder / "b.report.json").read_bytes()
+    assert "holds a saved model" in clean("audit", "flights.csv", *COLUMNS, "--report", "b.html", code=2)
+    with pytest.raises(ValueError, match="holds a saved model"):
+        mv.audit([0, 1], [0.5, 0.5], groups=[]).report(clean.folder / "b.html")
+    assert (clean.folder / "b.report.json").read_bytes() == before
+
+
 def test_names_of_files(clean: Terminal) -> None:
     flights(300).to_csv(clean.folder / "x[1].csv", index=False)
     flights(200).to_csv(clean.folder / "x1.csv", index=False)
