@@ -25,10 +25,13 @@ def draw(rows: list[list[str]], path: Path) -> None:
     """A panel per workload: the largest error of any group, on a logarithmic axis, with the score beside each bar."""
     from matplotlib.figure import Figure
 
+    rows = [row for row in rows if row[2][:1].isdigit()]  # those that were measured
     workloads = list(dict.fromkeys(row[0] for row in rows))
+    if not workloads:
+        return
     figure = Figure(figsize=(3.6 * len(workloads), 3.2), layout="constrained", dpi=110)
     for axes, workload in zip(figure.subplots(1, len(workloads), squeeze=False)[0], workloads, strict=True):
-        shown = [row for row in rows if row[0] == workload and row[2][:1].isdigit()][::-1]
+        shown = [row for row in rows if row[0] == workload][::-1]
         values = [max(float(row[2]), 1e-6) for row in shown]
         axes.barh([row[1] for row in shown], values, color=[COLORS.get(row[1].split(",")[0], OTHER) for row in shown])
         axes.set(xscale="log", xlim=(min(values) / 2, max(values) * 30), title=workload, xlabel="largest error of any group")

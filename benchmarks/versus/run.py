@@ -1,7 +1,7 @@
-"""Run the comparison: `python run.py [environment …]`. Standard library only; every method has an environment of its own.
+"""Run the comparison: `python run.py [environment or family …]`. Standard library only; every method has an environment of its own.
 
-Without arguments everything is run. With names of environments (`ours`, `lightgbm`, …) only their methods are; the rows of the others
-are those of the run before, which do not depend on our code.
+Without arguments everything is run. With names of environments (`ours`, `lightgbm`, …) or families (`named`, `columns`, `streams`,
+`quantiles`, `slices`, `watches`) only these are; the other rows are those of the run before, and say so where there was none.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ RUNS = {
     "Streams": {"online": ("0.9", ("base", "ours_online", *RIVALS)), "online flights": ("0.9", ("base", "ours_online", *RIVALS))},
     "Three quantiles": {"three quantiles": ("several", FAN), "three quantiles flights": ("several", FAN)},
 }
+FAMILIES = {"named": "Groups named", "columns": "Columns only", "streams": "Streams", "quantiles": "Three quantiles"}
+ASIDE = ("slices", "watches")  # families with tables of their own
 HEAD = "| workload | method | largest error (debiased) | groups off | mean score | CPU seconds |\n|---|---|---|---|---|---|"
 SLICES = "| planted slices | slices found | others reported, per run | speaks on null data | CPU seconds |\n|---|---|---|---|---|"
 WATCHES = "| change in one group of 20 | method | any false alarm | median delay, rounds of the group |\n|---|---|---|---|"
@@ -81,7 +83,7 @@ def main(chosen: list[str]) -> None:
     WORK.mkdir(parents=True, exist_ok=True)
     rows = Rows(WORK / "rows.json", chosen)
     ours = python_of("ours")
-    wanted = [name for family in RUNS.values() for name in family]
+    wanted = [name for family, runs in RUNS.items() if rows.asked(family) for name in runs]
     missing = [name for name in wanted if not (WORK / f"{name}.npz").exists()]
     if missing:
         subprocess.run([ours, str(HERE / "workloads.py"), str(WORK), *missing], check=True)
@@ -90,14 +92,17 @@ def main(chosen: list[str]) -> None:
         lines = [HEAD]
         for workload, (tau, methods) in runs.items():
             for method in methods if (WORK / f"{workload}.npz").exists() else ():
-                text = rows.of(f"{workload}/{method}", method, lambda: measured(method, workload, tau, ours))  # noqa: B023
+                text = rows.of(family, f"{workload}/{method}", method, lambda: measured(method, workload, tau, ours))  # noqa: B023
                 lines.append(f"| {workload.removeprefix('columns ')} | {SHOWN.get(method, method)} | {text} |")
         parts.append(f"## {family}\n\n" + "\n".join(lines))
-    found = [f"| {m} | {rows.of(f'slices/{m}', m, lambda: printed(m, 'slices.py'))} |" for m in ("ours", "sliceline", "pysubgroup")]  # noqa: B023
+    found = [
+        f"| {m} | {rows.of('slices', f'slices/{m}', m, lambda: printed(m, 'slices.py'))} |"  # noqa: B023
+        for m in ("ours", "sliceline", "pysubgroup")
+    ]
     parts.append("\n".join(["## Slices nobody named\n", SLICES, *found]))
     watched = []
     for m in ("ours", "cusum", "adwin"):
-        for line in rows.of(f"watch/{m}", m, lambda: printed(m, "watches.py")).splitlines():  # noqa: B023
+        for line in rows.of("watches", f"watch/{m}", m, lambda: printed(m, "watches.py")).splitlines():  # noqa: B023
             world, numbers = line.split(" | ", 1)
             watched.append(f"| {world} | {m} | {numbers} |")
     parts.append("\n".join(["## Predictions watched\n", WATCHES, *sorted(watched)]))
@@ -110,16 +115,22 @@ class Rows:
     """Rows that were measured, kept between runs."""
 
     def __init__(self, path: Path, chosen: list[str]) -> None:
-        self.path, self.chosen = path, chosen
+        self.path = path
+        self.homes = [name for name in chosen if name in NEEDS] or list(NEEDS)
+        self.families = [FAMILIES.get(name, name) for name in chosen if name not in NEEDS] or [*FAMILIES.values(), *ASIDE]
         self.kept: dict[str, str] = json.loads(path.read_text("utf-8")) if path.exists() else {}
 
-    def of(self, key: str, method: str, measure) -> str:
-        """The row, measured now if its environment was chosen or nothing is known."""
-        if key not in self.kept or HOME.get(method, method) in self.chosen:
+    def asked(self, family: str) -> bool:
+        """Whether the family is to be run now."""
+        return family in self.families
+
+    def of(self, family: str, key: str, method: str, measure) -> str:
+        """The row, measured now if its family and its environment were chosen."""
+        if self.asked(family) and HOME.get(method, method) in self.homes:
             self.kept[key] = measure()
             self.path.write_text(json.dumps(self.kept, indent=1), encoding="utf-8")
             print(f"{key}: {self.kept[key]}", flush=True)
-        return self.kept[key]
+        return self.kept.get(key, "not measured in this run | | | ")
 
 
 def measured(method: str, workload: str, tau: str, ours: str) -> str:
@@ -158,7 +169,7 @@ def versions() -> str:
     """What was compared, one version each."""
     code = "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))"
     found = []
-    for method in NEEDS:
+    for method in (name for name in NEEDS if (WORK / name / "ready").exists()):
         package = PACKAGE.get(method, method)
         made = subprocess.run([python_of(method), "-c", code, package], capture_output=True, text=True, check=True)
         found.append(f"{package} {made.stdout.strip()}")
@@ -166,4 +177,9 @@ def versions() -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or list(NEEDS))
+    unknown = [name for name in sys.argv[1:] if name not in (*NEEDS, *FAMILIES, *ASIDE)]
+    if unknown:
+        sys.exit(
+            f"{', '.join(unknown)}: neither an environment ({', '.join(NEEDS)}) nor a family ({', '.join((*FAMILIES, *ASIDE))})"
+        )
+    main(sys.argv[1:])

@@ -47,6 +47,18 @@ class TestCalculators:
         effort = log(2 * 29 * 5 * 3 / 0.05) + most * log(3 * 25)
         assert bounds.sample_size(lipschitz=1.0, bound=1.0, span=0.5, levels=5, groups=3) == pytest.approx(32 * 625 * effort, abs=1)
 
+    def test_every_constant_has_its_place(self) -> None:
+        """Nothing here is 1, so that no factor can hide."""
+        assert bounds.update_bound(0.9, 0.2, lipschitz=3.0, threshold=0.05) == 168  # 4·3·0.7/0.05
+        assert bounds.error_bound(7, 0.01, lipschitz=3.0, gap=0.2, mass=0.25) == pytest.approx(7 * 0.01 + 4 * 9 * 0.04 * 0.25)
+        assert bounds.halting_bound(lipschitz=4.0, span=0.7, levels=10) == 38  # 2.2·0.7·100/4 = 38.5
+        assert bounds.halting_bound(lipschitz=2.2, span=0.5, levels=10) == 50  # a whole number is not lost to rounding
+        most = bounds.halting_bound(lipschitz=4.0, span=0.7, levels=6)
+        assert most == 13  # 13.86
+        effort = log(2 * 40 * 6 * 5 / 0.1) + 13 * log(5 * 36)
+        needed = bounds.sample_size(lipschitz=4.0, bound=1.5, span=0.7, levels=6, groups=5, delta=0.1)
+        assert needed == int(np.ceil(32 * 2.25 * 1296 * effort / 16))
+
     @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, float("nan"), "x"])
     def test_delta(self, delta: object) -> None:
         with pytest.raises(mv.MultivalidError, match="delta must be"):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from multivalid.errors import PredicateError
 from multivalid.groups.family import FittedGroups, Groups
+from multivalid.groups.nodes import render
 from multivalid.groups.predicate import Predicate, parse
 
 from .strategies import predicate_texts
@@ -330,3 +331,32 @@ def test_reading_never_runs_code() -> None:
     finally:
         active = False
     assert seen == []
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("(a + b) * c > 1", "(a + b) * c > 1"),
+        ("a + (b * c) > 1", "a + b * c > 1"),
+        ("(a * b) + c > 1", "a * b + c > 1"),
+        ("(a - b) - c > 0", "a - b - c > 0"),
+        ("a - (b - c) > 0", "a - (b - c) > 0"),
+        ("(a / b) * c > 0", "a / b * c > 0"),
+        ("a / (b * c) > 0", "a / (b * c) > 0"),
+        ("-(a + b) > 1", "-(a + b) > 1"),
+        ("(-a) * b > 1", "-a * b > 1"),
+        ("(a + b) > (c - 1)", "a + b > c - 1"),
+        ("(a + b) is None", "a + b is None"),
+        ("(a * 2) in [2, 4]", "a * 2 in [2, 4]"),
+        ("not (a > 1)", "not a > 1"),
+        ("not (a > 1 and b > 1)", "not (a > 1 and b > 1)"),
+        ("(not a > 1) and b > 1", "not a > 1 and b > 1"),
+        ("(a > 1 and b > 1) or c > 1", "a > 1 and b > 1 or c > 1"),
+        ("a > 1 and (b > 1 or c > 1)", "a > 1 and (b > 1 or c > 1)"),
+        ("not (not a > 1)", "not not a > 1"),
+    ],
+)
+def test_parentheses_stay_where_they_matter_and_only_there(text: str, canonical: str) -> None:
+    made = parse(text)
+    assert render(made.condition) == canonical
+    assert parse(canonical) == made
