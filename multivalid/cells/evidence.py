@@ -153,10 +153,10 @@ class CoinEvidence(Evidence):
         """From Pearson's tails: one event where a thousandth was expected is no 30 standard errors."""
         from scipy.special import ndtri
 
-        variance = self.sums["u2q"]
-        z = ratio(nearest_to_zero(*self.test.ends(self.sums)), np.sqrt(variance))
-        skewness = ratio(self.sums["u3t"], np.maximum(variance, 0.0) ** 1.5)
-        low, high = np.maximum(lower_tail(z, skewness), 1e-300), np.maximum(upper_tail(z, skewness), 1e-300)
+        variance, seen = self.sums["u2q"], nearest_to_zero(*self.test.ends(self.sums))
+        z, skewness = ratio(seen, np.sqrt(variance)), ratio(self.sums["u3t"], np.maximum(variance, 0.0) ** 1.5)
+        low, high = self.test.beyond(seen, self.sums, lower_tail(z, skewness), upper_tail(z, skewness))
+        low, high = np.clip(low, 1e-300, 0.5), np.clip(high, 1e-300, 0.5)  # a tail of more than half is no surprise
         return np.asarray(np.where(variance > 0, np.where(low < high, ndtri(low), -ndtri(high)), np.nan))
 
     def cell_variance(self) -> Array:

@@ -114,3 +114,28 @@ def test_holm_with_groups_that_cannot_be_told():
     np.testing.assert_array_equal(holm(p), chance_naive.holm(p, 4))
     np.testing.assert_array_equal(holm(p, np.ones(5, dtype=bool)), chance_naive.holm(p, 5))
     assert np.isnan(holm(np.array([np.nan]))).all()
+
+
+@pytest.mark.parametrize("chance", [1e-2, 1e-4, 1e-6, 1e-9])
+@pytest.mark.parametrize("events", [False, True])
+def test_the_outcome_that_almost_surely_comes_is_no_surprise(chance: float, events: bool) -> None:
+    """A hundredth of an event was expected, and none came: predictions could not be better."""
+    import multivalid as mv
+
+    n, sure = 2000, 60
+    y, p = np.arange(n) % 2.0, np.full(n, 0.5)
+    y[:sure], p[:sure] = float(events), 1 - chance if events else chance
+    found = mv.audit(y, p, groups=[np.arange(n) < sure, np.arange(n) < 1])
+    assert found.off == []
+    assert found.table["p_value"][1] > 0.5
+
+
+def test_a_group_of_one_row_that_was_foreseen() -> None:
+    import multivalid as mv
+
+    rng = np.random.default_rng(0)
+    p = rng.random(800)
+    p[7] = 0.99999
+    y = (rng.random(800) < p).astype(float)
+    y[7] = 1.0
+    assert mv.audit(y, p, groups=[np.arange(800) == 7]).off == []
