@@ -283,13 +283,18 @@ class Calibration(Generic[T, C]):
 
     def _opened(self, given: Given) -> Source:
         """New rows for the groups fitted, wherever they live, with a note where the model has not seen such predictions."""
+        from multivalid.groups.remote import gather, lazy_frame
+        from multivalid.sources.engine_columns import EngineColumns
         from multivalid.sources.open import open_source
         from multivalid.sources.unseen import noting_unseen
 
+        frame = lazy_frame(given.data) if len(self.property.coordinates) > 1 else None
+        data = given.data if frame is None else gather(frame, "several columns are predicted")
         source = open_source(
-            given.y_true, given.y_pred, groups=given.groups, target=self.property, data=given.data, sample_weight=given.sample_weight,
+            given.y_true, given.y_pred, groups=given.groups, target=self.property, data=data, sample_weight=given.sample_weight,
             arrays=given.others.get("groups"), cluster=given.others.get("cluster"),
         )  # fmt: skip
+        assert not isinstance(source, EngineColumns)  # they were fetched
         return source if self.seen is None else noting_unseen(source, self.seen)
 
     def _calibrated(self, source: Source) -> Source:

@@ -11,10 +11,11 @@ from multivalid.grid import Grid
 from multivalid.levels import LevelPolicy, given_grids
 from multivalid.report.origin import origin
 from multivalid.scope import require
+from multivalid.sources.engine_columns import EngineColumns
 from multivalid.sources.given import Given
 from multivalid.sources.laws import Laws
 from multivalid.sources.memory import MemorySource
-from multivalid.sources.open import Source, open_source
+from multivalid.sources.open import Opened, Source, open_source
 
 if TYPE_CHECKING:
     from multivalid.cells.sums import CellSums
@@ -133,10 +134,10 @@ def audit(
 
 
 @overload
-def audit_source(source: Source, target: Pair, grid: Any = None, *, beyond: bool = False, values: bool = True) -> PairAudit: ...
+def audit_source(source: Opened, target: Pair, grid: Any = None, *, beyond: bool = False, values: bool = True) -> PairAudit: ...
 @overload
-def audit_source(source: Source, target: Target, grid: Any = None, *, beyond: bool = False, values: bool = True) -> Audit: ...
-def audit_source(source: Source, target: Target, grid: Any = None, *, beyond: bool = False, values: bool = True) -> Audit:
+def audit_source(source: Opened, target: Target, grid: Any = None, *, beyond: bool = False, values: bool = True) -> Audit: ...
+def audit_source(source: Opened, target: Target, grid: Any = None, *, beyond: bool = False, values: bool = True) -> Audit:
     """The audit of rows opened already.
 
     `beyond` lets predictions outside the grid's range count at its outermost levels; without `values` the labels are not asked what
@@ -144,6 +145,7 @@ def audit_source(source: Source, target: Target, grid: Any = None, *, beyond: bo
     """
     grids = given_grids(grid, len(target.coordinates))
     if target.kind != "several":
+        assert not isinstance(source, EngineColumns)  # it has several
         read = [_tabulate(source, target, grids, beyond, values)]
     else:  # every coordinate on its own levels
         own = [None] * len(target.coordinates) if grids is None else [(one,) for one in grids]

@@ -16,7 +16,7 @@ from multivalid.cells.statistics import CellStatistics
 from multivalid.cells.sums import CellSums
 from multivalid.grid import Grid
 from multivalid.sources.laws import Laws
-from multivalid.sources.open import Source
+from multivalid.sources.open import Opened
 
 if TYPE_CHECKING:
     from multivalid.properties.target import Coordinate
@@ -40,7 +40,7 @@ class CoordinateAudit:
     table: Columns
     cells: Columns
     sums: CellSums
-    source: Source
+    source: Opened
     coordinate: Coordinate
     evidence: Evidence
     findings: Findings
@@ -77,7 +77,7 @@ class CoordinateAudit:
 
 
 def audit_coordinate(
-    source: Source, coordinate: Coordinate, grid: Grid, sums: CellSums, laws: Laws, said: Findings, rows: Evidence
+    source: Opened, coordinate: Coordinate, grid: Grid, sums: CellSums, laws: Laws, said: Findings, rows: Evidence
 ) -> CoordinateAudit:
     """The audit of a single coordinate, from its sums on its own levels."""
     cell = CellStatistics.of(sums)
@@ -128,7 +128,7 @@ def cell_columns(rows: Evidence, filled: NDArray[np.bool_]) -> Columns:
         return {"standard_error": (spread / weight)[filled], "z": (rows.cell_z() / np.sqrt(rows.stretch))[filled]}
 
 
-def evidence_of(source: Source, coordinate: Coordinate, grid: Grid, sums: CellSums) -> Evidence:
+def evidence_of(source: Opened, coordinate: Coordinate, grid: Grid, sums: CellSums) -> Evidence:
     """What the rows say about a coordinate, from the sums on its own levels."""
     assert sums.law is not None
     assert sums.chance is not None

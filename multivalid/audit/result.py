@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from multivalid.properties import Target
     from multivalid.report.sources import Certified
     from multivalid.sources.laws import Laws
-    from multivalid.sources.open import Source
+    from multivalid.sources.open import Opened
 
 SHARED = ("name", "rows", "weight")  # columns of a table that all coordinates have in common
 
@@ -88,7 +88,7 @@ class Audit:
     origin: Mapping[str, str] = MappingProxyType({})  # the frame and the columns, where `audit` was given names
 
     def __init__(
-        self, source: Source, target: Target, grids: tuple[Grid, ...], sums: Sequence[CellSums], laws: Sequence[Laws]
+        self, source: Opened, target: Target, grids: tuple[Grid, ...], sums: Sequence[CellSums], laws: Sequence[Laws]
     ) -> None:
         self.property, self.grids = target, grids
         self.groups = source.groups.noting([*source.notes, *dict.fromkeys(one.note for one in laws)])

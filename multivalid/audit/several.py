@@ -12,11 +12,12 @@ from multivalid.audit.result import Audit
 from multivalid.audit.text import headlines, unknown_lines, worst_table
 from multivalid.cells.sentences import is_off, unknown
 from multivalid.cells.short_names import WIDEST
+from multivalid.sources.engine import EngineSource
 from multivalid.sources.memory import MemorySource
 
 if TYPE_CHECKING:
     from multivalid.properties import Target
-    from multivalid.sources.open import Source
+    from multivalid.sources.open import Opened
 
 
 class SeveralAudit(Audit):
@@ -42,10 +43,10 @@ class SeveralAudit(Audit):
     (2, True)
     """
 
-    def __init__(self, source: Source, target: Target, *tabulated: Any) -> None:
+    def __init__(self, source: Opened, target: Target, *tabulated: Any) -> None:
         super().__init__(source, target, *tabulated)
-        assert isinstance(source, MemorySource)  # rows with several columns were fetched when they were opened
-        self.broken = int(np.count_nonzero(target.breaks(source.columns)))
+        assert not isinstance(source, EngineSource)  # it has one column
+        self.broken = source.broken(target)
         self.groups = self.groups.noting([target.broken(self.broken, len(source))])
 
     @cached_property
@@ -91,13 +92,13 @@ class SeveralAudit(Audit):
 
     @property
     def fans(self) -> list[dict[str, Any]]:
-        """For the groups with the largest errors: predicted and observed quantiles along the prediction; none for classes."""
+        """For the groups with the largest errors: predicted and observed quantiles along the prediction; none for classes,
+        nor for rows that stay in an engine."""
         from multivalid.report.fans import GROUPS, fan
 
-        if self.property.coupled:
-            return []
         source, target = self._source, self.property
-        assert isinstance(source, MemorySource)  # rows with several columns were fetched when they were opened
+        if target.coupled or not isinstance(source, MemorySource):
+            return []
         errors = np.max([one.table["error"] for one in self.coordinates], axis=0)
         made = []
         for g in np.argsort(-errors, kind="stable")[:GROUPS]:

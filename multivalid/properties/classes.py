@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add, or_
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from multivalid import validate
 from multivalid.errors import InputError
@@ -126,6 +128,14 @@ class Classes(Target):
             raise InputError(f"{name} gives probability 0 to every class in {empty.size} rows, the first at row {empty[0]}.")
         return table
 
+    def check_ends(self, ends: Sequence[tuple[float, float]], name: str = "y_pred") -> None:
+        for known, (low, high) in zip(self.classes, ends, strict=True):
+            if low < 0 or high > 1:
+                raise InputError(
+                    f"{name} must hold probabilities between 0 and 1, but those of class {known!r} go from {low:g} to {high:g}; pass "
+                    f"predict_proba, not scores or per cent."
+                )
+
     def solve(self, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> Array:
         """The share of each class among the labels."""
         codes = self.check_labels(labels, "labels")
@@ -157,9 +167,9 @@ class Classes(Target):
     def broken(self, rows: int, among: int) -> str:
         return f"In {rows:,} of {among:,} rows the probabilities of the classes do not sum to one." if rows else ""
 
-    def breaks(self, predictions: Array) -> NDArray[np.bool_]:
-        outside = ((predictions < 0) | (predictions > 1)).any(axis=1)
-        return np.asarray(outside | (np.abs(predictions.sum(axis=1) - 1) > SUM_SLACK))
+    def breaking(self, ops: Ops, columns: Sequence[Any]) -> Any:
+        outside = reduce(or_, ((column < 0) | (column > 1) for column in columns))
+        return outside | (ops.absolute(reduce(add, columns) - 1) > SUM_SLACK)
 
     def constrained(self, ops: Ops, columns: Sequence[Any], keep: Keep = as_it_is) -> list[Any]:
         """Each class divided by the sum of all; even shares where nothing was said of any class."""

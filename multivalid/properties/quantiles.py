@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from operator import or_
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from multivalid import validate
 from multivalid.errors import InputError
@@ -93,8 +96,8 @@ class Quantiles(Target):
         taus = np.array(self.taus)
         return np.asarray(np.maximum(taus * gaps, (taus - 1) * gaps).sum(axis=1))
 
-    def breaks(self, predictions: Array) -> NDArray[np.bool_]:
-        return np.asarray((np.diff(predictions, axis=1) < 0).any(axis=1))
+    def breaking(self, ops: Ops, columns: Sequence[Any]) -> Any:
+        return reduce(or_, (low > high for low, high in pairwise(columns)))
 
     def broken(self, rows: int, among: int) -> str:
         return f"In {rows:,} of {among:,} rows the quantiles cross: a lower level is predicted above a higher one." if rows else ""

@@ -5,9 +5,8 @@ A `Property` has one coordinate, a `Pair` two, `Quantiles` and `Classes` several
 
 =====================  ====================================================================================================
 of a target            ``coordinates``, ``names``, ``joint``, ``kind``, ``spec``, ``check_labels``, ``label_code``,
-                       ``check_predictions``,
-                       ``residuals``, ``scores``, ``losses``, ``names_labels``, ``coupled``, and of its constraint ``breaks``,
-                       ``broken``, ``constrained``, ``mend``
+                       ``check_predictions``, ``residuals``, ``scores``, ``losses``, ``names_labels``, ``coupled``, ``check_ends``,
+                       and of its constraint ``breaking``, ``breaks``, ``broken``, ``constrained``, ``mend``
 of a coordinate        ``column``, ``name``, ``residual`` (V), ``scoring`` (S), ``solve_segments`` (Γ), ``reading``
 =====================  ====================================================================================================
 
@@ -189,6 +188,10 @@ class Target(ABC):
         """Predictions as (rows, coordinates), or an error; a vector will do where there is one coordinate."""
         return validate.columns(_as_columns(predictions, len(self.coordinates)), name, len(self.coordinates))
 
+    def check_ends(self, ends: Sequence[tuple[float, float]], name: str = "y_pred") -> None:
+        """Refuse columns of predictions that reach from and to where none may; of rows that are not looked at one by one."""
+        return
+
     def of_returns(self) -> Target:
         """The same target where outcomes are returns, so that the low ones hurt; refused where there is no such side."""
         raise InputError(
@@ -229,9 +232,13 @@ class Target(ABC):
         columns = list(np.asarray(predictions).reshape(codes.size, -1).T)
         return np.asarray(sum(coordinate.scoring(NUMPY, columns, codes) for coordinate in self.coordinates))
 
+    def breaking(self, ops: Ops, columns: Sequence[Any]) -> Any:
+        """Whether rows of any kind break the target's constraint: quantiles that cross, shares that do not sum to one."""
+        return columns[0] != columns[0]
+
     def breaks(self, predictions: Array) -> NDArray[np.bool_]:
-        """Rows of (rows, coordinates) that break the target's constraint: quantiles that cross, shares that do not sum to one."""
-        return np.zeros(len(predictions), dtype=bool)
+        """The same for rows of (rows, coordinates)."""
+        return np.asarray(self.breaking(NUMPY, list(predictions.T)))
 
     def broken(self, rows: int, among: int) -> str:
         """What to say of so many rows that break the constraint; nothing where there are none."""

@@ -229,6 +229,10 @@ class MemorySource:
             cluster=None if self.cluster is None else self.cluster[rows],
         )  # fmt: skip
 
+    def broken(self, target: Target) -> int:
+        """How many rows break the target's constraint."""
+        return int(np.count_nonzero(target.breaks(self.columns)))
+
     def column(self, k: int) -> MemorySource:
         """The same rows with one column of their predictions."""
         return replace(self, predictions=np.ascontiguousarray(self.columns[:, k]))

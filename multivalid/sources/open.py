@@ -13,6 +13,7 @@ from multivalid.errors import InputError
 from multivalid.groups.remote import fetch, gather, lazy_frame
 from multivalid.properties import Property
 from multivalid.sources.engine import EngineSource
+from multivalid.sources.engine_columns import EngineColumns, open_columns
 from multivalid.sources.engine_opening import open_engine
 from multivalid.sources.memory import MemorySource
 from multivalid.sources.rows import open_rows
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from multivalid.properties import Target
 
 Source: TypeAlias = MemorySource | EngineSource
+Opened: TypeAlias = Source | EngineColumns
 
 
 def open_source(
@@ -34,7 +36,7 @@ def open_source(
     sample_weight: Any = None,
     arrays: Any = None,
     cluster: Any = None,
-) -> Source:
+) -> Opened:
     """Rows where they live, checked: columns are there and hold finite numbers, labels suit the target, groups are fitted.
 
     Parameters
@@ -46,8 +48,8 @@ def open_source(
     target : Property, Pair, …
         What the predictions are of.
     data : data frame, optional
-        In memory, or a lazy one, whose rows then stay in their engine; a target of several coordinates needs every label, so its
-        rows are fetched, up to a limit.
+        In memory, or a lazy one, whose rows then stay in their engine; those of a pair are fetched, up to a limit, as its second
+        coordinate needs every label.
     sample_weight : array-like or column name, optional
         A row of weight 0 is not there.
     arrays : boolean arrays, optional
@@ -73,6 +75,8 @@ def open_source(
         stays = open_engine(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=target)
         note = scale_note(target, stays.totals, lambda: _only_one_and_two(stays))
         return replace(stays, groups=stays.groups.noting([note])) if note else stays
+    if frame is not None and not target.joint:
+        return open_columns(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, target=target)
     if frame is not None:
         data = gather(frame, f"predictions of {width} columns are worked on")
     rows = open_rows(

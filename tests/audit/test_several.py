@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
 
 import multivalid as mv
+from multivalid.errors import InputError
 
 rng = np.random.default_rng(0)
 Y = rng.gamma(2.0, size=300)
@@ -30,12 +32,56 @@ def test_every_coordinate_is_that_of_its_own_audit():
     assert set(found.cells["coordinate"]) == set(found.property.keys)
 
 
-def test_rows_of_an_engine_are_fetched():
-    frame = pl.DataFrame({"y": Y, "a": SAID[:, 0], "b": SAID[:, 1], "g": GROUP})
-    memory, lazy = (
-        mv.audit("y", ["a", "b"], data=one, groups=["g"], property="quantiles:0.1,0.9") for one in (frame, frame.lazy())
+@pytest.fixture
+def nothing_gathered(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("rows were gathered")
+
+    monkeypatch.setattr("multivalid.sources.open.gather", refuse)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_rows_stay_in_their_engine(engine, nothing_gathered):
+    crossing = SAID.copy()
+    crossing[:7] = crossing[:7, ::-1]
+    frame = pl.DataFrame({"y": Y, "a": crossing[:, 0], "b": crossing[:, 1], "g": GROUP, "w": WEIGHT})
+    lazy = frame.lazy() if engine == "polars" else duckdb.sql("SELECT * FROM frame")
+    memory, there = (
+        mv.audit("y", ["a", "b"], data=one, groups=["g"], property="quantiles:0.1,0.9", sample_weight="w") for one in (frame, lazy)
     )
-    assert lazy.error == pytest.approx(memory.error, rel=1e-12)
+    for name, column in memory.table.items():
+        if column.dtype.kind == "f":
+            np.testing.assert_allclose(there.table[name], column, rtol=1e-9, atol=1e-12, err_msg=name)
+    assert there.verdict == memory.verdict
+    assert there.broken == memory.broken == int(np.count_nonzero(WEIGHT[:7]))
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_classes_stay_in_their_engine(engine, nothing_gathered):
+    names = np.array(["dog", "cat", "eel"])[rng.integers(0, 3, 120)]
+    shares = rng.dirichlet(np.ones(3), 120)
+    shares[:4, 0] *= 0.5
+    frame = pl.DataFrame({"kind": names, "a": shares[:, 0], "b": shares[:, 1], "c": shares[:, 2], "g": GROUP[:120]})
+    target = mv.Classes(["dog", "cat", "eel"])
+    lazy = frame.lazy() if engine == "polars" else duckdb.sql("SELECT * FROM frame")
+    memory, there = (mv.audit("kind", ["a", "b", "c"], data=one, groups=["g"], property=target) for one in (frame, lazy))
+    assert there.broken == memory.broken == 4
+    for key in target.keys:
+        np.testing.assert_allclose(there.table[f"{key}_error"], memory.table[f"{key}_error"], rtol=1e-9)
+        np.testing.assert_allclose(there.table[f"{key}_p_adjusted"], memory.table[f"{key}_p_adjusted"], rtol=1e-6)
+    with pytest.raises(InputError, match="3 rows of 'kind' do not"):
+        mv.audit("kind", ["a", "b", "c"], data=_with(frame, "kind", ["cow"] * 3), groups=[], property=target)
+    with pytest.raises(InputError, match="between 0 and 1"):
+        mv.audit("kind", ["a", "b", "c"], data=_with(frame, "b", [40.0]), groups=[], property=target)
+    with pytest.raises(InputError, match="must name 3 columns"):
+        mv.audit("kind", ["a", "b"], data=lazy, groups=[], property=target)
+    with pytest.raises(InputError, match="y_true"):
+        mv.audit("sort", ["a", "b", "c"], data=lazy, groups=[], property=target)
+
+
+def _with(frame, column, first):
+    """The frame, lazy, with other values at its top."""
+    return frame.with_columns(pl.Series(column, [*first, *frame[column][len(first) :]])).lazy()
 
 
 def test_classes():
