@@ -42,6 +42,12 @@ def group_average(audit: Audited) -> NDArray[np.float64]:
     return reading_of(audit.property).value(audit.table["prediction"], v)
 
 
+def shows_shares(audit: Audited) -> bool:
+    """Whether what is observed is a share: coverage, or how often an outcome of 0 or 1 happened."""
+    reading = reading_of(audit.property)
+    return reading.percent or (reading.target is None and audit.units.points)
+
+
 def curve(audit: Audited, group: str) -> dict[str, list[float]]:
     """One group's line: mean prediction per level, what was observed, and a 95 % band around it."""
     inside = audit.cells["group"] == group
@@ -49,11 +55,12 @@ def curve(audit: Audited, group: str) -> dict[str, list[float]]:
     prediction = audit.cells["prediction"][inside][order]
     value = reading_of(audit.property).value(prediction, audit.cells["identification"][inside][order])
     half = Z95 * audit.cells["standard_error"][inside][order]
+    least, most = (0.0, 1.0) if shows_shares(audit) else (-np.inf, np.inf)
     return {
         "prediction": prediction.tolist(),
         "observed": value.tolist(),
-        "low": (value - half).tolist(),
-        "high": (value + half).tolist(),
+        "low": np.clip(value - half, least, most).tolist(),
+        "high": np.clip(value + half, least, most).tolist(),
         "rows": audit.cells["rows"][inside][order].tolist(),
     }
 
@@ -67,8 +74,7 @@ def reliability(chapter: Chapter, k: int = DIAGRAMS) -> dict[str, Any] | None:
         {"group": name, "curves": {when: curve(audit, name) for when, audit in chapter.audits.items()}}
         for name in shown_groups(chapter, k)
     ]
-    shares = reading.percent or (reading.target is None and chapter.first.units.points)  # an outcome of 0 or 1 is a share too
-    return {"axis": reading.axis, "target": reading.target, "percent": shares, "diagrams": diagrams}
+    return {"axis": reading.axis, "target": reading.target, "percent": shows_shares(chapter.first), "diagrams": diagrams}
 
 
 def heatmap(audit: Audited, names: Sequence[str], levels: int = MAP_LEVELS) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def close(ax: Any) -> None:
 def test_coverage_is_the_share_at_or_below() -> None:
     y = np.array([1.0, 2.0, 3.0, 4.0, 5.0] * 20)
     found = mv.audit(y, np.full(100, 4.0), groups=[], property="quantile:0.9")
-    curve = figures.curve(found, "everyone")
+    curve = figures.curve(found.coordinates[0], "everyone")
     assert curve["observed"] == pytest.approx([0.8])
     assert curve["low"][0] < 0.8 < curve["high"][0]
     ax = found.plot_reliability()
@@ -38,7 +38,7 @@ def test_coverage_is_the_share_at_or_below() -> None:
 def test_observed_mean_lies_on_the_diagonal_when_calibrated() -> None:
     y = np.tile([0.0, 1.0, 1.0, 1.0], 50)
     found = mv.audit(y, np.full(200, 0.75), groups=[])
-    assert figures.curve(found, "everyone")["observed"] == pytest.approx([0.75])
+    assert figures.curve(found.coordinates[0], "everyone")["observed"] == pytest.approx([0.75])
     assert figures.group_average(found) == pytest.approx([0.75])
 
 
