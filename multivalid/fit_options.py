@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypedDict
 from multivalid import validate
 from multivalid.batch.control import Control, Progress
 from multivalid.errors import InputError
-from multivalid.grid import Grid
+from multivalid.grid import Grid, checked_grid
 from multivalid.groups.remote import lazy_frame
 from multivalid.practical import fit as practical
 from multivalid.properties import Target
@@ -57,11 +57,6 @@ class Asked(NamedTuple):
     seed: int
 
     @property
-    def open(self) -> bool:
-        """Whether the number of levels is the theorem's to choose."""
-        return self.mode == "theorem" and self.grid is None and self.m is None and self.alpha is None
-
-    @property
     def practical(self) -> practical.Goal:
         """What the practical mode takes of it, for one column."""
         return practical.Goal(self.m, self.grid, self.alpha, self.control)
@@ -73,8 +68,8 @@ class Asked(NamedTuple):
         if on_interrupt not in ("raise", "return"):
             raise InputError(f'on_interrupt must be "raise" or "return", got {on_interrupt!r}.')
         several = len(target.coordinates) > 1
-        if not (self.grid is None or isinstance(self.grid, Grid) or several):
-            raise InputError(f"grid must be a Grid, got {self.grid!r}; use for example Grid.uniform(0, 1, 20).")
+        if self.grid is not None and not several:
+            checked_grid(self.grid)
         if max_updates is not None:
             validate.count(max_updates, "max_updates", 0)
         if self.batched and (self.mode != "theorem" or several):

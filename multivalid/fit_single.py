@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from multivalid.batch import lazy as batch_lazy
 from multivalid.batch import theorem
-from multivalid.batch.default_levels import enough_levels, trivial_of_rows
-from multivalid.batch.plan import Plan, make_plan
-from multivalid.batch.predictor import LevelPredictor
+from multivalid.batch.default_levels import plan_of
 from multivalid.calibration import Calibration
 from multivalid.fit_options import Asked
 from multivalid.fit_rows import Opened, Searched
@@ -15,7 +15,6 @@ from multivalid.practical import lazy as practical_lazy
 from multivalid.properties import Property
 from multivalid.sources.engine import EngineSource
 from multivalid.sources.memory import MemorySource
-from multivalid.sources.open import Source
 
 
 def fit_single(prop: Property, opened: Opened, asked: Asked, searched: Searched | None) -> Calibration:
@@ -30,24 +29,17 @@ def fit_single(prop: Property, opened: Opened, asked: Asked, searched: Searched 
     return _in_memory(prop, fitting, held, asked)
 
 
-def _in_memory(prop: Property, rows: MemorySource, held: Source | None, asked: Asked) -> Calibration:
-    assert held is None or isinstance(held, MemorySource)
+def _in_memory(prop: Property, rows: MemorySource, held: Any, asked: Asked) -> Calibration:
     if asked.mode == "practical":
         done = practical.fit(rows, prop, asked.practical, held=held, random_state=asked.seed)
         return Calibration(prop, rows.groups, done.predictor, done.certificate, done.levels, held or rows).fitted_on(rows)
-
-    def draft(m: int | None) -> Plan:
-        return make_plan(rows, prop, mode=asked.mode, grid=asked.grid, m=m, alpha=asked.alpha, lipschitz=asked.lipschitz)
-
-    plan = enough_levels(draft, lambda made: trivial_of_rows(rows, prop, made)) if asked.open else draft(asked.m)
+    plan = plan_of(rows, prop, mode=asked.mode, grid=asked.grid, m=asked.m, alpha=asked.alpha, lipschitz=asked.lipschitz)
     made = theorem.fit(rows, prop, plan, held=held, batched=asked.batched, control=asked.control)
-    predictor = LevelPredictor(made.grid, made.patches)
-    return Calibration(prop, rows.groups, predictor, made.certificate, made.levels, held or rows).fitted_on(rows)
+    return Calibration(prop, rows.groups, made.predictor, made.certificate, made.levels, held or rows).fitted_on(rows)
 
 
-def _in_engine(prop: Property, rows: EngineSource, held: Source | None, asked: Asked) -> Calibration:
+def _in_engine(prop: Property, rows: EngineSource, held: Any, asked: Asked) -> Calibration:
     """The same on rows that stay where they are."""
-    assert held is None or isinstance(held, EngineSource)
     if asked.mode == "practical":
         done = practical_lazy.fit_lazy(rows, prop, asked.practical, held=held, random_state=asked.seed)
         return Calibration(prop, rows.groups, done.predictor, done.certificate).fitted_on(rows)
@@ -55,4 +47,4 @@ def _in_engine(prop: Property, rows: EngineSource, held: Source | None, asked: A
         rows, prop, mode=asked.mode, grid=asked.grid, m=asked.m, alpha=asked.alpha, lipschitz=asked.lipschitz, held=held,
         batched=asked.batched, control=asked.control,
     )  # fmt: skip
-    return Calibration(prop, rows.groups, LevelPredictor(made.grid, made.patches), made.certificate).fitted_on(rows)
+    return Calibration(prop, rows.groups, made.predictor, made.certificate).fitted_on(rows)

@@ -187,6 +187,20 @@ class Grid:
         return cls(np.asarray(data["points"], dtype=np.float64), lo=data["lo"], hi=data["hi"])
 
 
+def checked_grid(grid: Any, otherwise: str = "") -> Grid:
+    """The grid that a user gave, or the error for anything else; `otherwise` is what else would do.
+
+    Examples
+    --------
+    >>> checked_grid(20)
+    Traceback (most recent call last):
+    multivalid.errors.InputError: grid must be a Grid, got 20; use for example Grid.uniform(0, 1, 20).
+    """
+    if not isinstance(grid, Grid):
+        raise InputError(f"grid must be a Grid{otherwise}, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
+    return grid
+
+
 def _span(lo: float, hi: float, m: int) -> tuple[float, float, int]:
     lo, hi, m = validate.real(lo, "lo"), validate.real(hi, "hi"), level_count(m)
     if not lo < hi:

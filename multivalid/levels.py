@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.errors import InputError
-from multivalid.grid import Grid
+from multivalid.grid import Grid, checked_grid
 
 Array = NDArray[np.float64]
 SIGNIFICANCE = 0.05  # the level of every test and, as its complement, of every interval
@@ -169,7 +169,7 @@ def given_grids(grid: Any, coordinates: int) -> tuple[Grid, ...] | None:
     grids = tuple(grid) if coordinates > 1 and isinstance(grid, Sequence) else (grid,)
     if len(grids) != coordinates or not all(isinstance(one, Grid) for one in grids):
         if coordinates == 1:
-            raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
+            checked_grid(grid)
         number = "two" if coordinates == 2 else str(coordinates)
         raise InputError(
             f"grid must be {number} Grids for a {'pair' if coordinates == 2 else 'target'}, one per coordinate, got {grid!r}."

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-from multivalid.batch.certificate import Certificate
-from multivalid.batch.predictor import LevelPredictor, Predictor, Reader, predictor_of
+from multivalid.batch.predictor import Predictor, predictor_of
 from multivalid.errors import InputError, ModelFileError
 from multivalid.groups.family import FittedGroups
 from multivalid.json_checks import shown
-from multivalid.practical.predictor import LinkPredictor
+from multivalid.model_readers import KINDS, Readers
 from multivalid.properties.meaning import meaning, same_meaning
 from multivalid.properties.parse import is_registered, parse_any, spec_of
-from multivalid.properties.target import Kind, Target
+from multivalid.properties.target import Target
 from multivalid.storage import is_number
 
 VERSION = 3  # 2: the practical model has twists; 3: certificates say what a constant prediction would reach
@@ -39,45 +37,6 @@ class Model(NamedTuple):
     predictor: Predictor
     certificate: Any
     seen: Ends | None
-
-
-class Readers(NamedTuple):
-    """How the parts of a model of one target are read."""
-
-    predictors: Mapping[str, Reader[Predictor]]
-    certificate: Callable[..., Any]
-
-
-def _single(target: Target) -> Readers:
-    return Readers({"levels": LevelPredictor.from_json, "link": LinkPredictor.from_json}, Certificate.from_json)
-
-
-def _pair(target: Target) -> Readers:
-    from multivalid.joint.certificate import JointCertificate
-    from multivalid.joint.link_predictor import PairLinkPredictor
-    from multivalid.joint.predictor import PairLevelPredictor
-
-    predictors: dict[str, Reader[Predictor]] = {
-        "pair levels": PairLevelPredictor.from_json,
-        "pair link": PairLinkPredictor.from_json,
-    }
-    return Readers(predictors, JointCertificate.from_json)
-
-
-def _several(target: Target) -> Readers:
-    from multivalid.several.certificate import SeveralCertificate
-    from multivalid.several.predictor import ColumnsPredictor
-
-    columns = partial(ColumnsPredictor.from_json, target=target)
-    return Readers({"columns": columns}, partial(SeveralCertificate.from_json, keys=target.keys))
-
-
-# For each kind of file: of which kind its target must be, in words, and who reads it.
-KINDS: dict[str, tuple[Kind, str, Callable[[Target], Readers]]] = {
-    "multivalid.calibration": ("single", "one that is calibrated alone", _single),
-    "multivalid.joint_calibration": ("pair", "a pair", _pair),
-    "multivalid.several_calibration": ("several", "one of several columns", _several),
-}
 
 
 def described(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
+from multivalid.audit.coordinate import Tabulated
 from multivalid.audit.pair import PairAudit
 from multivalid.audit.result import Audit, Cell
 from multivalid.audit.several import SeveralAudit
@@ -18,7 +19,6 @@ from multivalid.sources.memory import MemorySource
 from multivalid.sources.open import Opened, Source, open_source
 
 if TYPE_CHECKING:
-    from multivalid.cells.sums import CellSums
     from multivalid.properties import Classes, Pair, Quantiles, Target
 
 __all__ = ["Audit", "Cell", "audit", "audit_source"]
@@ -153,13 +153,10 @@ def audit_source(source: Opened, target: Target, grid: Any = None, *, beyond: bo
             _tabulate(source.column(k), coordinate.predicted, own[k], beyond, values)
             for k, coordinate in enumerate(target.coordinates)
         ]
-    levels, sums, laws = zip(*read, strict=True)
-    return KINDS[target.kind](source, target, sum(levels, ()), sum(sums, ()), laws)
+    return KINDS[target.kind](source, target, Tabulated(*(sum(columns, ()) for columns in zip(*read, strict=True))))
 
 
-def _tabulate(
-    source: Source, target: Target, grids: tuple[Grid, ...] | None, beyond: bool, values: bool
-) -> tuple[tuple[Grid, ...], tuple[CellSums, ...], Laws]:
+def _tabulate(source: Source, target: Target, grids: tuple[Grid, ...] | None, beyond: bool, values: bool) -> Tabulated:
     """The levels, the sums over (level × group), and what the predictions should have been."""
     if grids is None:
         grids = source.levels(JOINT_LEVELS if target.joint else LEVELS)
@@ -167,5 +164,7 @@ def _tabulate(
         source.check(*grids)
     sums = source.cells(target, grids)
     if values or sums[0].moments is not None:
-        return grids, sums, source.laws(target, grids, sums)
-    return grids, sums, Laws.unknown(len(target.coordinates), *sums[0].weight.shape)
+        laws = source.laws(target, grids, sums)
+    else:
+        laws = Laws.unknown(len(target.coordinates), *sums[0].weight.shape)
+    return Tabulated(grids, sums, (laws,))

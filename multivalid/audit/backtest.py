@@ -20,6 +20,7 @@ from multivalid.audit.risk_tests import Dependence
 from multivalid.cells.adjust import holm
 from multivalid.cells.short_names import WIDEST
 from multivalid.errors import InputError
+from multivalid.levels import SIGNIFICANCE
 from multivalid.properties import QuantileCVaR
 from multivalid.properties.base import Array
 from multivalid.properties.pairs.sides import check_sides
@@ -273,7 +274,7 @@ def _detectable(spread: Array, excess: Array, tests: int) -> Array:
     """By which share ES must be too low: an X of mean 1 + d comes from an ES that is short of d·(ES − VaR)."""
     from scipy.special import ndtri
 
-    away = (ndtri(1 - 0.05 / (2 * tests)) + ndtri(POWER)) * spread
+    away = (ndtri(1 - SIGNIFICANCE / (2 * tests)) + ndtri(POWER)) * spread
     short = away * excess
     return np.asarray(short / (1 + short))
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.cells.chance import LEVEL
 from multivalid.cells.short_names import WIDEST, short_names
+from multivalid.levels import SIGNIFICANCE
 
 Table = dict[str, NDArray[Any]]
 
@@ -16,8 +16,8 @@ Table = dict[str, NDArray[Any]]
 def verdict(table: Table) -> str:
     """How many groups fail, and how many cannot be told."""
     groups = len(table["name"])
-    off = int((table["p_adjusted"] <= LEVEL).sum())
-    under = int((table["one_sided_adjusted"] <= LEVEL).sum())
+    off = int((table["p_adjusted"] <= SIGNIFICANCE).sum())
+    under = int((table["one_sided_adjusted"] <= SIGNIFICANCE).sum())
     unknown = int(np.isnan(table["p_value"]).sum())
     left = f"; {unknown} cannot be told" if unknown else ""
     return f"{off} of {groups} groups miscalibrated at 5 % (two-sided), {under} with risk understated (one-sided){left}; Holm over groups."

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.audit.text import Units, units_of, verdict_line
 from multivalid.cells import inference, measures
-from multivalid.cells.chance import Evidence, Findings, evidence
+from multivalid.cells.chance import Evidence, Findings, evidence, findings
 from multivalid.cells.statistics import CellStatistics
 from multivalid.cells.sums import CellSums
 from multivalid.grid import Grid
@@ -19,7 +19,7 @@ from multivalid.sources.laws import Laws
 from multivalid.sources.open import Opened
 
 if TYPE_CHECKING:
-    from multivalid.properties.target import Coordinate
+    from multivalid.properties.target import Coordinate, Target
 
 Columns = dict[str, NDArray[Any]]
 
@@ -74,6 +74,24 @@ class CoordinateAudit:
     def property(self) -> Any:  # last: it hides the decorator
         """What is predicted."""
         return self.coordinate.predicted
+
+
+class Tabulated(NamedTuple):
+    """What an audit is made of: for every column of the predictions its levels and its sums, and what predictions should have been."""
+
+    grids: tuple[Grid, ...]
+    sums: tuple[CellSums, ...]
+    laws: tuple[Laws, ...]  # one per column; one for all of a pair
+
+
+def audit_columns(source: Opened, target: Target, read: Tabulated) -> tuple[CoordinateAudit, ...]:
+    """The audit of every column on its own levels; tests and intervals hold for all of them together."""
+    parts = list(zip(target.coordinates, read.grids, read.sums, strict=True))
+    rows = [evidence_of(source, *part) for part in parts]
+    return tuple(
+        audit_coordinate(source, *part, law, said, one)
+        for part, law, said, one in zip(parts, read.laws, findings(rows), rows, strict=True)
+    )
 
 
 def audit_coordinate(

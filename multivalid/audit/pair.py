@@ -12,11 +12,12 @@ from multivalid.audit.coordinate import Columns, CoordinateAudit, cell_columns, 
 from multivalid.audit.pair_cells import PairCells
 from multivalid.audit.result import Audit
 from multivalid.audit.text import worst_table
-from multivalid.cells.chance import LEVEL, Evidence, evidence, findings
+from multivalid.cells.chance import Evidence, evidence, findings
 from multivalid.cells.sentences import headlines, off_groups, unknown_lines
 from multivalid.cells.short_names import WIDEST
 from multivalid.cells.statistics import CellStatistics
 from multivalid.cells.sums import CellSums
+from multivalid.levels import SIGNIFICANCE
 
 
 class PairAudit(Audit):
@@ -45,14 +46,14 @@ class PairAudit(Audit):
     @cached_property
     def cells(self) -> PairCells:  # type: ignore[override]  # of both coordinates together
         """Everything by (level⁰, level¹, group)."""
-        return PairCells.of(self._sums, self._laws[0], [len(grid) for grid in self.grids])
+        return PairCells.of(self._read.sums, self._read.laws[0], [len(grid) for grid in self.grids])
 
     @cached_property
     def coordinates(self) -> tuple[CoordinateAudit, ...]:
         """Either coordinate by itself: both conditions on its errors, and cells by the level of its own prediction."""
         shape = tuple(len(grid) for grid in self.grids)
         # Each coordinate is tested on the levels of its own prediction; V¹ is taken at the predicted f⁰.
-        own = [one.along(shape, k) for k, one in enumerate(self._sums)]
+        own = [one.along(shape, k) for k, one in enumerate(self._read.sums)]
         parts = list(zip(self.property.coordinates, self.grids, own, strict=True))
         rows = [evidence_of(self._source, *part) for part in parts]
         said, cells = findings(rows), self.cells
@@ -71,12 +72,12 @@ class PairAudit(Audit):
                 "debiased": debiased[k],
                 **chance_columns(said[k], rows[k]),
                 "prediction": alone.group_prediction,
-                "value": self._laws[0].groups[k],
+                "value": self._read.laws[0].groups[k],
             }
             levels = alone.columns(table["name"], grid.points) | cell_columns(rows[k], alone.weight > 0)
             # A joint score of both exists for some pairs, none for one coordinate.
             made.append(
-                CoordinateAudit(grid, table, levels, self._sums[k], self._source, coordinate, rows[k], said[k], alone=False)
+                CoordinateAudit(grid, table, levels, self._read.sums[k], self._source, coordinate, rows[k], said[k], alone=False)
             )
         return tuple(made)
 
@@ -94,9 +95,9 @@ class PairAudit(Audit):
         """
         shape = tuple(len(grid) for grid in self.grids)
         made = []
-        for k, one in enumerate(self._sums):
+        for k, one in enumerate(self._read.sums):
             parts = _by_other_level(one, shape, k)
-            made.append(float(np.max(parts.errors.upper(LEVEL)[1:])) * parts.scale**2)
+            made.append(float(np.max(parts.errors.upper(SIGNIFICANCE)[1:])) * parts.scale**2)
         return tuple(made)
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from multivalid.atoms.frames import from_columns
-from multivalid.audit.coordinate import Columns, CoordinateAudit, audit_coordinate, evidence_of
+from multivalid.audit.coordinate import Columns, CoordinateAudit, Tabulated, audit_columns
 from multivalid.audit.text import headlines, off_groups, unknown_lines, verdict_line, worst_table
-from multivalid.cells.chance import findings
 from multivalid.cells.short_names import WIDEST
 from multivalid.errors import InputError
 
@@ -21,11 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from multivalid.cells.sums import CellSums
     from multivalid.grid import Grid
     from multivalid.properties import Target
     from multivalid.report.sources import Certified
-    from multivalid.sources.laws import Laws
     from multivalid.sources.open import Opened
 
 SHARED = ("name", "rows", "weight")  # columns of a table that all coordinates have in common
@@ -87,23 +83,16 @@ class Audit:
 
     origin: Mapping[str, str] = MappingProxyType({})  # the frame and the columns, where `audit` was given names
 
-    def __init__(
-        self, source: Opened, target: Target, grids: tuple[Grid, ...], sums: Sequence[CellSums], laws: Sequence[Laws]
-    ) -> None:
-        self.property, self.grids = target, grids
-        self.groups = source.groups.noting([*source.notes, *dict.fromkeys(one.note for one in laws)])
-        self._source, self._sums, self._laws = source, sums, laws
+    def __init__(self, source: Opened, target: Target, read: Tabulated) -> None:
+        self.property, self.grids = target, read.grids
+        self.groups = source.groups.noting([*source.notes, *dict.fromkeys(one.note for one in read.laws)])
+        self._source, self._read = source, read
 
     # ---- what chance allows one to say is worked out when it is first asked for -----------------------------------
     @cached_property
     def coordinates(self) -> tuple[CoordinateAudit, ...]:
         """What was found for each column of the predictions, on the levels of that column."""
-        parts = list(zip(self.property.coordinates, self.grids, self._sums, strict=True))
-        rows = [evidence_of(self._source, *part) for part in parts]
-        return tuple(
-            audit_coordinate(self._source, *part, law, said, one)
-            for part, law, said, one in zip(parts, self._laws, findings(rows), rows, strict=True)
-        )
+        return audit_columns(self._source, self.property, self._read)
 
     @cached_property
     def table(self) -> Columns:

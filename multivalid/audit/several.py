@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multivalid.audit.coordinate import Columns
+from multivalid.audit.coordinate import Columns, Tabulated
 from multivalid.audit.result import Audit
 from multivalid.audit.text import headlines, unknown_lines, worst_table
 from multivalid.cells.sentences import is_off, unknown
@@ -43,8 +43,8 @@ class SeveralAudit(Audit):
     (2, True)
     """
 
-    def __init__(self, source: Opened, target: Target, *tabulated: Any) -> None:
-        super().__init__(source, target, *tabulated)
+    def __init__(self, source: Opened, target: Target, read: Tabulated) -> None:
+        super().__init__(source, target, read)
         assert not isinstance(source, EngineSource)  # it has one column
         self.broken = source.broken(target)
         self.groups = self.groups.noting([target.broken(self.broken, len(source))])
@@ -54,7 +54,8 @@ class SeveralAudit(Audit):
         """Each column as an audit of its own, with tests and intervals that hold for all columns together."""
         made = []
         for k, one in enumerate(self.coordinates):
-            part = Audit(self._source.column(k), one.property, (self.grids[k],), (self._sums[k],), (self._laws[k],))
+            grids, sums, laws = self._read
+            part = Audit(self._source.column(k), one.property, Tabulated((grids[k],), (sums[k],), (laws[k],)))
             part.coordinates = (one,)
             made.append(part)
         return tuple(made)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from multivalid.atoms.response import Response, response
 from multivalid.atoms.select import Rows
-from multivalid.batch.plan import Plan, levels_below
+from multivalid.batch.plan import Plan, levels_below, make_plan
 from multivalid.batch.rules import violation
 from multivalid.cells.tabulate import tabulate_groups
 from multivalid.errors import InputError
@@ -35,6 +36,19 @@ def enough_levels(draft: Draft, trivial: Trivial) -> Plan:
             raise _refusal(plan, constant)
         plan = draft(max(needed, len(plan.grid) + 1))
     return plan
+
+
+def plan_of(
+    rows: Rows, prop: Property, *, mode: str, grid: Any, m: int | None, alpha: float | None, lipschitz: float | None
+) -> Plan:
+    """The plan of a fit; where nobody named levels or an error, the theorem's is on enough levels to promise something."""
+
+    def draft(levels: int | None) -> Plan:
+        return make_plan(rows, prop, mode=mode, grid=grid, m=levels, alpha=alpha, lipschitz=lipschitz)
+
+    if mode == "theorem" and grid is None and m is None and alpha is None:
+        return enough_levels(draft, lambda plan: trivial_of_rows(rows, prop, plan))
+    return draft(m)
 
 
 def _refusal(plan: Plan, constant: float) -> InputError:

@@ -13,7 +13,7 @@ from multivalid.atoms.select import Rows
 from multivalid.atoms.table import totals
 from multivalid.batch.rules import PrintedRule, Rule, TheoremRule
 from multivalid.errors import InputError
-from multivalid.grid import Grid
+from multivalid.grid import Grid, checked_grid
 from multivalid.properties import Property
 from multivalid.properties.base import Array, Facts
 
@@ -129,8 +129,7 @@ def _levels_for(alpha: float | None, lipschitz: float | None, span: float) -> in
 
 
 def _check_grid(grid: Grid, m: int | None, rows: Rows, prop: Property) -> None:
-    if not isinstance(grid, Grid):
-        raise InputError(f"grid must be a Grid, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
+    checked_grid(grid)
     if m is not None and m != len(grid):
         raise InputError(f"m={m} contradicts grid, which has {len(grid)} points; give one of the two.")
     used = rows.labels[rows.weights > 0]

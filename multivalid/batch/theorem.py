@@ -22,6 +22,7 @@ from multivalid.batch.control import UNLIMITED, Control
 from multivalid.batch.default_levels import LARGEST_TABLE, trivial_error
 from multivalid.batch.patches import predict, replay
 from multivalid.batch.plan import Plan, label_bound, levels_below
+from multivalid.batch.predictor import LevelPredictor
 from multivalid.batch.rules import Rule, TheoremRule, worst_error
 from multivalid.batch.state import State
 from multivalid.cells.sentences import unknown_lines
@@ -29,10 +30,9 @@ from multivalid.cells.tabulate import tabulate
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
+from multivalid.levels import SIGNIFICANCE
 from multivalid.properties import Property
 from multivalid.properties.base import Array
-
-DELTA = 0.05  # confidence of the finite-sample bounds
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,11 @@ class Fit:
     levels: NDArray[np.intp] | None
     patches: list[Patch]
     certificate: Certificate
+
+    @property
+    def predictor(self) -> LevelPredictor:
+        """What the patches make of new rows."""
+        return LevelPredictor(self.grid, self.patches)
 
 
 def fit(
@@ -220,7 +225,8 @@ def certify(
         steepest=trace.steepest,
         blocked=trace.blocked,
         sample_bound=bounds.generalisation(
-            error, rows=rows, bound=bound, levels=len(plan.grid), groups=state.mass.shape[1], updates=len(trace.patches), delta=DELTA,
+            error, rows=rows, bound=bound, levels=len(plan.grid), groups=state.mass.shape[1], updates=len(trace.patches),
+            delta=SIGNIFICANCE,
         ),
         note="\n".join(filter(None, [_needed(plan, trivial) if empty and reached else "", _note(plan, trace), trace.note])),
         trivial=trivial,

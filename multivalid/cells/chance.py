@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from multivalid.cells.adjust import holm
-from multivalid.cells.evidence import LEVEL, Evidence, evidence
+from multivalid.cells.evidence import Evidence, evidence
+from multivalid.levels import SIGNIFICANCE
 from multivalid.properties.base import Array
 
-__all__ = ["LEVEL", "Evidence", "Findings", "evidence", "findings"]
+__all__ = ["Evidence", "Findings", "evidence", "findings"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def findings(coordinates: Sequence[Evidence]) -> list[Findings]:
         told.append(np.where(few, np.nan, one.p_values()))
         counted.append(counts)
     adjusted = np.split(holm(np.concatenate(told), np.concatenate(counted)), np.cumsum([p.size for p in told])[:-1])
-    level = LEVEL / max(tests, 1)
+    level = SIGNIFICANCE / max(tests, 1)
     made = []
     for one, p, p_adjusted in zip(coordinates, told, adjusted, strict=True):
         made.append(_findings(one, p, p_adjusted, level))
@@ -71,9 +72,9 @@ def _findings(one: Evidence, p_value: Array, p_adjusted: Array, level: float) ->
         gap_high=high,
         rms=one.rms(e.debiased),
         # Above 0 only where the tests say so: a limit from a handful of rows is less sure than they are.
-        rms_low=np.where(p_adjusted <= LEVEL, one.rms(e.lower(level)), np.where(one.weight > 0, 0.0, np.nan)),
+        rms_low=np.where(p_adjusted <= SIGNIFICANCE, one.rms(e.lower(level)), np.where(one.weight > 0, 0.0, np.nan)),
         rms_high=one.rms(e.upper(level)),
         detectable=one.detectable(level / 2),
         debiased=e.debiased * one.scale**2,
-        limit=e.upper(LEVEL) * one.scale**2,
+        limit=e.upper(SIGNIFICANCE) * one.scale**2,
     )

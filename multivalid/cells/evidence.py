@@ -16,9 +16,9 @@ from multivalid.cells.pearson import lower_tail, upper_tail
 from multivalid.cells.residual import NoiseTest, ratio
 from multivalid.cells.terms import Law, TwoValued
 from multivalid.cells.two_valued import CoinTest, nearest_to_zero
+from multivalid.levels import SIGNIFICANCE
 from multivalid.properties.base import Array
 
-LEVEL = 0.05  # of every test and every interval, over all groups together
 POWER = 0.8  # a gap as large as `detectable` is found so often
 
 
@@ -138,7 +138,7 @@ class CoinEvidence(Evidence):
 
     def untestable(self, tests: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """No outcome could give a small enough p, or few heavy rows decide: known from predictions and weights alone."""
-        few = self.test.few() | (self.test.smallest() > LEVEL / max(tests, 1)) | (self.weight <= 0)
+        few = self.test.few() | (self.test.smallest() > SIGNIFICANCE / max(tests, 1)) | (self.weight <= 0)
         few = few if self.clusters is None else few | self.clusters.few()
         return few, np.zeros_like(few)
 

@@ -12,6 +12,7 @@ import numpy as np
 from multivalid.audit.text import interval
 from multivalid.cells.sentences import worst_first
 from multivalid.cells.short_names import WIDEST
+from multivalid.levels import SIGNIFICANCE
 from multivalid.properties import Quantile
 
 UNLIMITED = 100_000  # characters: what is piped is never cut or wrapped
@@ -70,7 +71,7 @@ def audit_table(audit: Any, k: int) -> Any:
         table.add_row(
             Text(str(found["name"][i])), f"{found['rows'][i]:,}", f"{found['prediction'][i]:.4g}", f"{found['value'][i]:.4g}",
             units.signed(float(found["gap"][i])), interval(found, units, i), units.number(float(found["rms"][i])),
-            "–" if p != p else f"{p:.2g}", style="bold" if p <= 0.05 else None,
+            "–" if p != p else f"{p:.2g}", style="bold" if p <= SIGNIFICANCE else None,
         )  # fmt: skip
     return table
 

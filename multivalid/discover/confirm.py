@@ -18,10 +18,10 @@ from multivalid.cells.clusters import ClusterTest, cluster_sums
 from multivalid.cells.residual import NoiseTest
 from multivalid.cells.terms import Law, TwoValued
 from multivalid.cells.two_valued import CoinTest
+from multivalid.levels import SIGNIFICANCE
 from multivalid.properties.base import Array
 
 Mask = NDArray[np.bool_]
-LEVEL = 0.05
 SWEEPS = 20
 LEVELS = 20
 
@@ -67,7 +67,7 @@ def confirm(atoms: Atoms, laws: Sequence[Law], owner: Sequence[int], scale: Sequ
         masks = [atoms.found[i] for i in mine]
         one = _Coordinate(law, atoms.sums[k], atoms.level[k], atoms.named, atoms.cluster)
         p[mine] = one.p_values(masks)
-        gap[mine], low[mine], high[mine] = (side * scale[k] for side in one.gaps(masks, LEVEL / tests / 2))
+        gap[mine], low[mine], high[mine] = (side * scale[k] for side in one.gaps(masks, SIGNIFICANCE / tests / 2))
     counts = [round(float(atoms.sums[0]["rows"][mask].sum())) for mask in atoms.found]
     return Confirmed(np.array(counts, dtype=np.int64), gap, low, high, holm(p, np.ones(p.size, dtype=bool)))
 

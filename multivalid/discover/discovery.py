@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from multivalid import validate
 from multivalid.atoms.frames import from_columns
 from multivalid.discover import sentences
-from multivalid.discover.confirm import LEVEL
 from multivalid.discover.coordinates import Searched
 from multivalid.errors import InputError
 from multivalid.groups.remote import gather, lazy_frame
+from multivalid.levels import SIGNIFICANCE
 from multivalid.properties.target import Target
 from multivalid.report.origin import origin
 from multivalid.scope import require
@@ -77,7 +77,7 @@ class Discovery:
     @cached_property
     def table(self) -> dict[str, NDArray[Any]]:
         """The groups that were confirmed."""
-        kept = np.flatnonzero(self.candidates["p_adjusted"] <= LEVEL)
+        kept = np.flatnonzero(self.candidates["p_adjusted"] <= SIGNIFICANCE)
         return {name: column[kept] for name, column in self.candidates.items()}
 
     @property

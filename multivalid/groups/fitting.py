@@ -17,11 +17,11 @@ from multivalid.errors import InputError, PredicateError
 from multivalid.groups.blocks import LARGEST_TABLE, Block, DateParts, Holds, Intervals, Product, Simple, Values
 from multivalid.groups.calendar import PARTS
 from multivalid.groups.columns import Columns
-from multivalid.groups.frames import numbers
+from multivalid.groups.frames import has_missing, numbers
 from multivalid.groups.items import Bins, Cross
 from multivalid.groups.kept import MOST_GROUPS
 from multivalid.groups.kinds import BOOLEAN, DATE, DATETIME, NUMBER, TEXT, kind_of_dtype, unknown_column
-from multivalid.groups.nodes import Column, DatePart, Missing, write_name
+from multivalid.groups.nodes import Column, DatePart, write_name
 from multivalid.groups.predicate import Predicate, parse
 
 
@@ -113,9 +113,7 @@ class Fitter:
 
     def _has_missing(self, column: str) -> bool:
         """Whether the rows without a value become a group."""
-        if not self.missing or self.data is None:
-            return False
-        return bool(np.any(Holds(Missing(Column(column))).codes(self.data) == 0))
+        return self.missing and self.data is not None and has_missing(self._series(column))
 
     def _type(self, name: str) -> nw.dtypes.DType:
         """The type of a column."""

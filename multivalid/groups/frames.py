@@ -144,3 +144,15 @@ def text_values(series: nw.Series[Any]) -> nw.Series[Any]:
 def booleans(series: nw.Series[Any]) -> NDArray[np.bool_]:
     """A boolean column without nulls as a NumPy array."""
     return np.asarray(series.to_numpy(), dtype=np.bool_)
+
+
+def has_missing(series: nw.Series[Any]) -> bool:
+    """Whether some row has no value: null, or NaN among numbers.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> [has_missing(nw.from_native(pl.Series(values), series_only=True)) for values in ([1, 2], [1, None], [1.0, float("nan")])]
+    [False, True, True]
+    """
+    return bool(series.is_null().any()) or (series.dtype.is_float() and bool(series.is_nan().any()))

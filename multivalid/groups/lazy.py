@@ -15,7 +15,7 @@ from multivalid.groups.blocks import Block
 from multivalid.groups.engine import code_expression, condition_expression
 from multivalid.groups.family import MISSING, FittedGroups, Groups
 from multivalid.groups.fitting import Fitter, _digits, not_numbers
-from multivalid.groups.frames import numbers, text_values
+from multivalid.groups.frames import has_missing, numbers, text_values
 from multivalid.groups.items import Bins, Cross, Flags
 from multivalid.groups.kept import EVERYONE, MOST_GROUPS, Kept, Span
 from multivalid.groups.kinds import NUMBER, kind_of_dtype, unknown_column
@@ -79,8 +79,7 @@ class LazyFitter(Fitter):
         if not self.missing:
             return False
         if column in self._seen_columns and column not in self._sampled:
-            seen = self._seen_columns[column][column]
-            return bool(seen.is_null().any()) or (seen.dtype.is_float() and bool(seen.is_nan().any()))
+            return has_missing(self._seen_columns[column][column])
         missing = Missing(Column(column))
         there = condition_expression(missing, self.schema, render(missing)).cast(nw.Int64).max().alias("there")
         return bool(fetch(self.data.select(there))["there"].item())

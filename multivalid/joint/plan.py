@@ -14,11 +14,13 @@ from multivalid.atoms.select import Rows
 from multivalid.batch.plan import DEFAULT_LEVELS, label_range, out_of_reach, population_slope, reach
 from multivalid.batch.rules import Rule, TheoremRule
 from multivalid.errors import InputError
-from multivalid.grid import Grid
+from multivalid.grid import Grid, checked_grid
 from multivalid.joint.bounds import SecondBound, second_error_bound
 from multivalid.joint.rules import PrintedCellRule
 from multivalid.properties import Pair, PairFacts
 from multivalid.properties.base import Array, Interval
+
+OR_TWO = ", or two of them"  # what else a grid of a pair may be given as
 
 
 @dataclass(frozen=True)
@@ -174,9 +176,8 @@ def _grids(rows: Rows, pair: Pair, facts: PairFacts, mode: str, grid: Any, m: An
     return made[0], made[1]
 
 
-def _covering(grid: Any, ends: Interval, name: str) -> Grid:
-    if not isinstance(grid, Grid):
-        raise InputError(f"grid must be a Grid, or two of them, got {grid!r}; use for example Grid.uniform(0, 1, 20).")
+def _covering(given: Any, ends: Interval, name: str) -> Grid:
+    grid = checked_grid(given, OR_TWO)
     slack = 1e-9 * max(ends.length, 1e-300)
     if grid.lo > ends.lo + slack or grid.hi < ends.hi - slack:
         raise InputError(

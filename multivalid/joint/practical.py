@@ -18,13 +18,12 @@ from multivalid.atoms.select import Rows
 from multivalid.audit.audit import audit_source
 from multivalid.audit.pair_cells import PairCells
 from multivalid.batch.control import INTERRUPTED, UNLIMITED, Control
-from multivalid.errors import InputError
-from multivalid.grid import Grid
+from multivalid.grid import Grid, checked_grid
 from multivalid.groups.membership import Membership
 from multivalid.joint.algorithm import BlockedPair
 from multivalid.joint.certificate import JointCertificate
 from multivalid.joint.link_predictor import PairLinkPredictor, PairPass, with_levels
-from multivalid.joint.plan import two
+from multivalid.joint.plan import OR_TWO, two
 from multivalid.joint.rank_scale import RankScale
 from multivalid.joint.reduction import Reduction, reduction_of
 from multivalid.joint.score import comparable_scores
@@ -60,8 +59,8 @@ class PairGoal:
         wanted = [None if a is None else validate.positive(a, "alpha") for a in two(alpha, "alpha")]
         grids = two(grid, "grid")
         for given in grids:
-            if given is not None and not isinstance(given, Grid):
-                raise InputError(f"grid must be a Grid, or two of them, got {given!r}; use for example Grid.uniform(0, 1, 20).")
+            if given is not None:
+                checked_grid(given, OR_TWO)
         return cls((counts[0], counts[1]), grids, (wanted[0], wanted[1]), control)
 
     def stage(self) -> batch.Goal:

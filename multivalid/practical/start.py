@@ -9,6 +9,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from multivalid.levels import SIGNIFICANCE
 from multivalid.practical import newton
 from multivalid.practical.blocks import add_products
 from multivalid.practical.data import CHUNK, LinkRows, Matching
@@ -146,7 +147,7 @@ def _sums_of_products(model: Model, rows: LinkRows, values: Array, span: slice, 
     return out
 
 
-def chance_limit(tests: int, level: float = 0.05) -> float:
+def chance_limit(tests: int, level: float = SIGNIFICANCE) -> float:
     """|z| that none of `tests` standard normal variables exceeds with probability 1 − level (Bonferroni).
 
     Examples

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from multivalid.cells.sentences import headlines, off_groups, unknown_lines, worst_first
+from multivalid.levels import SIGNIFICANCE
 from multivalid.report import figures, sentences
 from multivalid.report.origin import made_with
 from multivalid.report.readings import reading_of
@@ -20,7 +21,6 @@ PER_GROUP = (
     "error", "debiased", "gamma_error", "l1", "linf", "p_value", "p_adjusted", "gap", "gap_low", "gap_high", "rms", "rms_low",
     "rms_high", "detectable", "prediction", "value",
 )  # fmt: skip
-SIGNIFICANT = 0.05
 
 
 def build(story: Story) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _tile(name: str, audit: Audited, value: float | None) -> str:
 
 
 def _significant(audit: Audited) -> int:
-    return int(np.count_nonzero(audit.table["p_adjusted"] <= SIGNIFICANT))
+    return int(np.count_nonzero(audit.table["p_adjusted"] <= SIGNIFICANCE))
 
 
 def _typical(audit: Audited) -> float | None:
@@ -118,7 +118,7 @@ def _headlines(chapter: Chapter) -> Sequence[tuple[str, str, Callable[[Audited],
 
 def is_off(p_adjusted: float | None) -> bool:
     """Whether a group is off beyond chance; None is "cannot tell"."""
-    return p_adjusted is not None and p_adjusted <= SIGNIFICANT
+    return p_adjusted is not None and p_adjusted <= SIGNIFICANCE
 
 
 def groups(chapter: Chapter) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from multivalid.batch import theorem
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.control import INTERRUPTED, Control
 from multivalid.batch.plan import make_plan
-from multivalid.batch.predictor import LevelPredictor, Predictor
+from multivalid.batch.predictor import Predictor
 from multivalid.cells.statistics import CellStatistics
 from multivalid.errors import InputError
 from multivalid.grid import Grid
@@ -150,7 +150,7 @@ def _by_theorem(rows: Rows, target: Target, goal: Goal) -> tuple[list[Predictor]
             alone, prop, mode=goal.mode, grid=goal.grids[k], m=goal.m[k], alpha=goal.alpha[k], lipschitz=goal.lipschitz[k]
         )
         made = theorem.fit(alone, prop, plan, control=goal.control)
-        parts.append(LevelPredictor(made.grid, made.patches))
+        parts.append(made.predictor)
         stated.append(made.certificate)
     return parts, stated
 
