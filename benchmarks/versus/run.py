@@ -1,7 +1,8 @@
 """Run the comparison: `python run.py [environment or family …]`. Standard library only; every method has an environment of its own.
 
 Without arguments everything is run. With names of environments (`ours`, `lightgbm`, …) or families (`named`, `columns`, `streams`,
-`quantiles`, `slices`, `watches`) only these are; the other rows are those of the run before, and say so where there was none.
+`quantiles`, `slices`, `watches`) only these are; the other rows are those of runs before. Every row has the day on which it was
+measured; what was never measured has no row.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import signal
 import subprocess
 import sys
 import venv
+from datetime import date
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -55,9 +57,14 @@ RUNS = {
 }
 FAMILIES = {"named": "Groups named", "columns": "Columns only", "streams": "Streams", "quantiles": "Three quantiles"}
 ASIDE = ("slices", "watches")  # families with tables of their own
-HEAD = "| workload | method | largest error (debiased) | groups off | mean score | CPU seconds |\n|---|---|---|---|---|---|"
-SLICES = "| planted slices | slices found | others reported, per run | speaks on null data | CPU seconds |\n|---|---|---|---|---|"
-WATCHES = "| change in one group of 20 | method | any false alarm | median delay, rounds of the group |\n|---|---|---|---|"
+HEAD = "| workload | method | largest error (debiased) | groups off | mean score | CPU seconds | measured |\n|---|---|---|---|---|---|---|"
+SLICES = (
+    "| planted slices | slices found | others reported, per run | speaks on null data | CPU seconds | measured |\n"
+    "|---|---|---|---|---|---|"
+)
+WATCHES = (
+    "| change in one group of 20 | method | any false alarm | median delay, rounds of the group | measured |\n|---|---|---|---|---|"
+)
 NOT_RUN = """Not run: isotonic, MCGrad and multicalibration on quantiles (they predict means or probabilities); MAPIE on means (it
 gives intervals and sets); any of them on streams for groups (none takes outcomes one at a time for groups). sliceline and pysubgroup rank
 slices and do not test them, so they always name some. The CUSUM knows which group will change and how."""
@@ -93,22 +100,28 @@ def main(chosen: list[str]) -> None:
         for workload, (tau, methods) in runs.items():
             for method in methods if (WORK / f"{workload}.npz").exists() else ():
                 text = rows.of(family, f"{workload}/{method}", method, lambda: measured(method, workload, tau, ours))  # noqa: B023
-                lines.append(f"| {workload.removeprefix('columns ')} | {SHOWN.get(method, method)} | {text} |")
-        parts.append(f"## {family}\n\n" + "\n".join(lines))
-    found = [
-        f"| {m} | {rows.of('slices', f'slices/{m}', m, lambda: printed(m, 'slices.py'))} |"  # noqa: B023
-        for m in ("ours", "sliceline", "pysubgroup")
-    ]
-    parts.append("\n".join(["## Slices nobody named\n", SLICES, *found]))
+                lines += [
+                    f"| {workload.removeprefix('columns ')} | {SHOWN.get(method, method)} | {line} |" for line in text.splitlines()
+                ]
+        parts.append(chapter(family, lines))
+    found = [SLICES]
+    for m in ("ours", "sliceline", "pysubgroup"):
+        found += [f"| {m} | {line} |" for line in rows.of("slices", f"slices/{m}", m, lambda: printed(m, "slices.py")).splitlines()]  # noqa: B023
+    parts.append(chapter("Slices nobody named", found))
     watched = []
     for m in ("ours", "cusum", "adwin"):
         for line in rows.of("watches", f"watch/{m}", m, lambda: printed(m, "watches.py")).splitlines():  # noqa: B023
             world, numbers = line.split(" | ", 1)
             watched.append(f"| {world} | {m} | {numbers} |")
-    parts.append("\n".join(["## Predictions watched\n", WATCHES, *sorted(watched)]))
+    parts.append(chapter("Predictions watched", [WATCHES, *sorted(watched)]))
     text = "\n\n".join([*parts, NOT_RUN, versions()]) + "\n"
     (HERE / "results.md").write_text(text, encoding="utf-8")
     subprocess.run([ours, str(HERE / "figures.py"), str(HERE / "results.md"), str(ROOT / "docs" / "img")], check=True)
+
+
+def chapter(title: str, lines: list[str]) -> str:
+    """A table under its title, or that there is none."""
+    return f"## {title}\n\n" + ("\n".join(lines) if len(lines) > 1 else "Not measured yet.")
 
 
 class Rows:
@@ -125,12 +138,12 @@ class Rows:
         return family in self.families
 
     def of(self, family: str, key: str, method: str, measure) -> str:
-        """The row, measured now if its family and its environment were chosen."""
+        """The row with its day, measured now if its family and its environment were chosen; empty where nothing is known."""
         if self.asked(family) and HOME.get(method, method) in self.homes:
-            self.kept[key] = measure()
+            self.kept[key] = "\n".join(f"{line} | {date.today().isoformat()}" for line in measure().splitlines())
             self.path.write_text(json.dumps(self.kept, indent=1), encoding="utf-8")
             print(f"{key}: {self.kept[key]}", flush=True)
-        return self.kept.get(key, "not measured in this run | | | ")
+        return self.kept.get(key, "")
 
 
 def measured(method: str, workload: str, tau: str, ours: str) -> str:
