@@ -67,7 +67,8 @@ WATCHES = (
 )
 NOT_RUN = """Not run: isotonic, MCGrad and multicalibration on quantiles (they predict means or probabilities); MAPIE on means (it
 gives intervals and sets); any of them on streams for groups (none takes outcomes one at a time for groups). sliceline and pysubgroup rank
-slices and do not test them, so they always name some. The CUSUM knows which group will change and how."""
+slices and do not test them, so they always name some. The CUSUM knows which group will change and how. A row was measured with the code
+of its day, and judged by the test of that day."""
 ALONE = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # one thread each, so that CPU seconds compare
 LIMIT = 15 * 60  # CPU seconds for one method on one workload
 
@@ -114,7 +115,7 @@ def main(chosen: list[str]) -> None:
             world, numbers = line.split(" | ", 1)
             watched.append(f"| {world} | {m} | {numbers} |")
     parts.append(chapter("Predictions watched", [WATCHES, *sorted(watched)]))
-    text = "\n\n".join([*parts, NOT_RUN, versions()]) + "\n"
+    text = "\n\n".join([*parts, NOT_RUN, rows.versions()]) + "\n"
     (HERE / "results.md").write_text(text, encoding="utf-8")
     subprocess.run([ours, str(HERE / "figures.py"), str(HERE / "results.md"), str(ROOT / "docs" / "img")], check=True)
 
@@ -144,6 +145,17 @@ class Rows:
             self.path.write_text(json.dumps(self.kept, indent=1), encoding="utf-8")
             print(f"{key}: {self.kept[key]}", flush=True)
         return self.kept.get(key, "")
+
+    def versions(self) -> str:
+        """What was compared, one version each; of environments that are gone, the version that was measured."""
+        code = "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))"
+        for method in (name for name in NEEDS if (WORK / name / "ready").exists()):
+            package = PACKAGE.get(method, method)
+            made = subprocess.run([python_of(method), "-c", code, package], capture_output=True, text=True, check=True)
+            self.kept[f"version/{package}"] = made.stdout.strip()
+        self.path.write_text(json.dumps(self.kept, indent=1), encoding="utf-8")
+        known = {key.removeprefix("version/"): text for key, text in self.kept.items() if key.startswith("version/")}
+        return f"Versions: {', '.join(f'{package} {text}' for package, text in known.items())}."
 
 
 def measured(method: str, workload: str, tau: str, ours: str) -> str:
@@ -176,17 +188,6 @@ def why(error: subprocess.CalledProcessError) -> str:
 def limited() -> None:
     """Called in the new process: CPU seconds do not depend on what else the machine does."""
     resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT + 60))
-
-
-def versions() -> str:
-    """What was compared, one version each."""
-    code = "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))"
-    found = []
-    for method in (name for name in NEEDS if (WORK / name / "ready").exists()):
-        package = PACKAGE.get(method, method)
-        made = subprocess.run([python_of(method), "-c", code, package], capture_output=True, text=True, check=True)
-        found.append(f"{package} {made.stdout.strip()}")
-    return f"Versions: {', '.join(found)}."
 
 
 if __name__ == "__main__":
