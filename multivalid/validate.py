@@ -26,7 +26,9 @@ def vector(values: Any, name: str) -> Vector:
     """
     array = _numeric(values, name)
     if array.ndim != 1:
-        raise InputError(f"{name} must be one-dimensional, got an array of shape {array.shape}; pass a single column.")
+        two = array.ndim == 2 and array.shape[1] == 2
+        hint = "pass the column of the event, such as predict_proba(X)[:, 1]" if two else "pass a single column"
+        raise InputError(f"{name} must be one-dimensional, got an array of shape {array.shape}; {hint}.")
     if array.size == 0:
         raise InputError(f"{name} is empty: at least one row is needed.")
     return _finite(array, name)

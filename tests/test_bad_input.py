@@ -59,7 +59,7 @@ CASES = {
     "strings": ({"y_pred": ["0.1", "0.2", "0.3", "0.4"]}, r"y_pred must hold numbers, got values of type <U3; convert"),
     "complex": ({"y_pred": [1j, 2, 3, 4]}, r"y_pred must hold numbers, got values of type complex128"),
     "dates": ({"y_true": np.array(["2020-01-01"] * 4, dtype="datetime64[D]")}, r"y_true must hold numbers, got values of type datetime64"),
-    "data that is no frame": ({"data": {"a": [1]}}, r"data must be a data frame held in memory .* got dict; collect"),
+    "data that is no frame": ({"data": {"a": [1]}}, r"data must be a data frame held in memory .* got dict; make a frame"),
     "array beside a lazy frame": ({"data": pl.DataFrame({"a": [1, 0, 1, 0]}).lazy()}, r"y_true must be the name of a column"),
 }  # fmt: skip
 

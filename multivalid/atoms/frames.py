@@ -20,8 +20,9 @@ def eager(data: Any) -> nw.DataFrame[Any]:
         return nw.from_native(data, eager_only=True)
     except TypeError:
         raise InputError(
-            f"data must be a data frame held in memory (pandas, polars, pyarrow), got {type(data).__name__}; "
-            f"collect a lazy frame first, or pass arrays and leave data=None."
+            f"data must be a data frame held in memory (pandas, polars, pyarrow) or, where labels and predictions are named as its "
+            f"columns, one of an engine (polars LazyFrame, DuckDB, Spark), got {type(data).__name__}; make a frame of it, "
+            f"or pass arrays and leave data=None."
         ) from None
 
 

@@ -60,7 +60,7 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
                 sys.stdout.flush()
             except BaseException as error:
                 if watch.stopped:  # whatever the signal has become on its way here
-                    fail("interrupted; nothing was written.", 128 + (watch.received or 0))
+                    raise SystemExit(watch.tell()) from None
                 end(error)
 
     return run

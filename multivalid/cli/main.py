@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import io
 import os
-import signal
 import sys
 from typing import NoReturn
 
@@ -18,14 +17,12 @@ def main() -> None:
         # From the start: Python drops an interrupt that falls into some steps of an import.
         with signals.watching(to_the_end=True):
             _run()
-    except BaseException as error:
+    except BaseException:
         watch = signals.current
         watch.clear()
         if not watch.stopped:
             raise
-        if not isinstance(error, SystemExit):
-            sys.stderr.write("multivalid: interrupted; nothing was written.\n")
-        _leave(128 + (watch.received or signal.SIGINT))
+        _leave(watch.tell())
 
 
 def _leave(code: int) -> NoReturn:

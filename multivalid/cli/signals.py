@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ class Watch:
         self.connections: list[Any] = []
         self._folders: list[tempfile.TemporaryDirectory[str]] = []
         self._deferred = 0
+        self._told = False
         self._finished = False
 
     @property
@@ -35,6 +37,13 @@ class Watch:
         """Stop here if a signal has come, whoever may have swallowed it since."""
         if self.stopped:
             raise KeyboardInterrupt
+
+    def tell(self) -> int:
+        """Say once that the command was stopped, whoever answers the signal first, and give the code to end with."""
+        if not self._told:
+            self._told = True
+            sys.stderr.write("multivalid: interrupted; nothing was written.\n")
+        return 128 + (self.received or signal.SIGINT)
 
     @contextmanager
     def deferred(self) -> Iterator[None]:

@@ -65,18 +65,19 @@ class Fitter:
     def _column(self, name: str, label: str | None) -> tuple[Values, list[str]]:
         series = self._series(name)
         kind = kind_of_dtype(series.dtype)
-        title, missing = label or name, self._has_missing(name)
-        ending = [f"{title} is missing"] if missing else []
-        if kind == BOOLEAN:
-            return Values(name, (True, False), BOOLEAN, missing), [title, f"not {title}", *ending]
+        title = label or name
         values: tuple[str, ...] | tuple[int, ...]
-        if kind == TEXT:
+        if kind == BOOLEAN:
+            values = (True, False)
+        elif kind == TEXT:
             values = tuple(sorted(self._limited(name, self._texts(name))))
         elif kind == NUMBER and not series.dtype.is_decimal():
             values = self._whole_values(name, series)
         else:
             raise InputError(f"groups: column {name!r} of type {series.dtype} cannot be split by value; {_instead(name, kind)}")
-        return Values(name, values, kind or TEXT, missing), [*(f"{title} = {_shown(value)}" for value in values), *ending]
+        names = [title, f"not {title}"] if kind == BOOLEAN else [f"{title} = {_shown(value)}" for value in values]
+        missing = self._has_missing(name)
+        return Values(name, values, kind or TEXT, missing), [*names, *([f"{title} is missing"] if missing else [])]
 
     def _dates(self, item: Bins, name: str, label: str | None) -> tuple[DateParts, list[str]]:
         part, title = PARTS[name], label or f"{name}({write_name(item.column)})"
@@ -243,6 +244,8 @@ def _instead(name: str, kind: str | None) -> str:
     """What to do with a column that is no list of categories."""
     if kind in (DATE, DATETIME):
         return f'group it by the calendar, as in mv.bins("{name}", "month").'
+    if kind is None:
+        return "convert it to numbers, strings, booleans or dates first."
     return "write predicates for it, or make a text column of it."
 
 

@@ -218,7 +218,11 @@ def _flags_of_array(array: NDArray[Any]) -> Flags:
 
 def _flags_of_series(series: nw.Series[Any]) -> Mask:
     if series.dtype != nw.Boolean:
-        raise InputError(f"groups: column {series.name!r} of type {series.dtype} is not boolean; compare it with something.")
+        name = series.name or "column"
+        raise InputError(
+            f"groups: column {name!r} of type {series.dtype} is not boolean; for a group per value write groups=df[[{name!r}]] "
+            f"or, with data=df, groups=[{name!r}]; for a single group compare it with something."
+        )
     if series.is_null().any():
         raise InputError(f"groups: boolean column {series.name!r} has missing values; fill them with True or False.")
     return np.asarray(series.to_numpy(), dtype=np.bool_)

@@ -55,6 +55,25 @@ main.main()
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+def test_a_signal_before_the_command_itself_begins(tmp_path: Path) -> None:
+    """What reads the options has an answer of its own to Ctrl-C, without a word."""
+    program = """
+import functools, os, signal, sys
+from multivalid.cli import app, main
+
+@functools.wraps(app.app.registered_callback.callback)
+def late(**options):
+    os.kill(os.getpid(), signal.SIGINT)
+
+app.app.registered_callback.callback = late
+sys.argv[1:] = ["scope", "mean"]
+main.main()
+"""
+    done = ended(tmp_path, program)
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.strip() == "multivalid: interrupted; nothing was written."
+
+
 def test_a_signal_while_files_are_put_in_place_comes_too_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replace = os.replace
 

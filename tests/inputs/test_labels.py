@@ -141,3 +141,27 @@ def test_a_frame_of_columns_as_groups() -> None:
     assert mv.audit(frame["y"], frame["p"], groups=frame[["race", "sex"]]).error == named.error
     with pytest.raises(InputError, match="not those of data"):
         mv.audit("y", "p", groups=frame[["race", "sex"]].iloc[::-1], data=frame)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda frame: mv.audit(frame.y, frame.p, groups=frame["race"]), r"groups=df\[\['race'\]\]"),
+        (lambda frame: mv.audit(frame.y, np.c_[1 - frame.p, frame.p], groups=[]), r"predict_proba\(X\)\[:, 1\]"),
+        (
+            lambda frame: mv.audit("y", "p", groups=["mixed"], data=frame),
+            "column 'mixed' of type Object cannot be split by value; convert",
+        ),
+        (
+            lambda frame: mv.audit("y", "p", groups=["wait"], data=frame),
+            "column 'wait' of type Duration.* cannot be split by value; convert",
+        ),
+        (lambda frame: mv.audit("y", "p", groups=[], data=frame.to_dict()), "polars LazyFrame, DuckDB, Spark.*got dict"),
+    ],
+)
+def test_near_misses_are_answered_with_what_to_write(call: Any, message: str) -> None:
+    n = 40
+    frame = pd.DataFrame({"y": [0.0, 1.0] * 20, "p": [0.5] * n, "race": ["a", "b"] * 20, "mixed": [1, "a"] * 20})
+    frame["wait"] = pd.to_timedelta(range(n), unit="D")
+    with pytest.raises(ValueError, match=message):
+        call(frame)
