@@ -29,7 +29,7 @@ def fit_with_columns(prop: Property, opened: Opened, asked: Asked, searched: Sea
     names, notes = checked_names(searched.features, frame.columns, searched.used, label=searched.label)
     fitting, held = positions(rows, opened.holdout, seed)
     part = frame if held is None else frame[fitting]
-    bins = fit_features(part.select(names), names, MOST_CODES - 2, named=True)
+    bins = fit_features(part.select(names), names, MOST_CODES - 2, named=True, labels=rows.labels[fitting])
     units = _units(searched, frame, rows)
     mine = rows if held is None else rows.take(fitting)
     columns = Columns(bins.bins, encode(bins.bins, part), searched.readable)
@@ -53,7 +53,7 @@ def find_for_several(rows: MemorySource, target: Target, goal: Any, searched: Se
     frame = _frame_of(rows)
     names, notes = checked_names(searched.features, frame.columns, searched.used, label=searched.label)
     fitting = positions(rows, holdout, goal.seed)[0]
-    bins = fit_features(frame[fitting].select(names), names, MOST_CODES - 2, named=True)
+    bins = fit_features(frame[fitting].select(names), names, MOST_CODES - 2, named=True, labels=rows.labels[fitting])
     columns = Columns(bins.bins, encode(bins.bins, frame), True)
     wide, note = with_found_rules(rows, target, goal, columns, fitting, _units(searched, frame, rows))
     return wide, "\n".join([*notes, *bins.notes, note])

@@ -28,6 +28,30 @@ def test_a_group_that_got_worse_is_named():
     assert "features=" in made.certificate.note
 
 
+def arrested(rows=12_000, seed=0):
+    """The score is right for people with many prior arrests and too high for the others, in the same range of scores."""
+    rng = np.random.default_rng(seed)
+    race, sex = rng.choice(["A", "B", "C"], rows, p=[0.5, 0.35, 0.15]), rng.choice(["f", "m"], rows, p=[0.2, 0.8])
+    age = rng.integers(18, 70, rows)
+    priors = rng.poisson(np.exp(0.4 + 0.5 * (race == "A") + 0.4 * (sex == "m") - 0.01 * (age - 35)))
+    base = 1 / (1 + np.exp(-rng.normal(np.where(priors > 4, 0.6, 0.3), 0.5)))
+    y = rng.random(rows) < base - np.where(priors > 4, 0.0, 0.15)
+    return pd.DataFrame({"race": race, "sex": sex, "age": age, "priors": priors, "p": base, "y": y.astype(float)})
+
+
+def test_the_default_fit_for_race_sex_and_age_says_who_paid_for_it(tmp_path):
+    data = arrested()
+    made = mv.multicalibrate("y", "p", groups=["race", "sex", mv.bins("age", 3)], data=data, holdout=0.4)
+    many = data["priors"] > 4
+    after = made.predict("p", data=data)[many].mean()
+    assert abs(data["p"][many].mean() - data["y"][many].mean()) < 0.02 < 0.08 < data["y"][many].mean() - after
+    told = next(line for line in made.certificate.note.splitlines() if "further off than before" in line)
+    assert "priors >= 5: predicted too low by 1" in told  # eleven points, one-sided: nobody asked for an upper end
+    assert "Name them in groups=, or pass features=" in told
+    page = made.report(tmp_path / "report.html").read_text()
+    assert "priors &gt;= 5: predicted too low" in page
+
+
 def test_nobody_got_worse_and_no_frame():
     data = offended()
     good = mv.multicalibrate("y", "p", groups=["sex", "priors > 4"], data=data, holdout=0.5)

@@ -7,12 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 from multivalid.discover.bins import Bins
 from multivalid.discover.fit_bins import fit_bins
 from multivalid.errors import InputError
-from multivalid.groups.kinds import kind_of_dtype, unknown_column
+from multivalid.groups.frames import numbers
+from multivalid.groups.kinds import BOOLEAN, NUMBER, TEXT, kind_of_dtype, unknown_column
+from multivalid.properties.base import Array
 
+HEAD = 200  # rows that are looked at first: they tell almost every column from the label
+MOST_NAMES = 50  # labels that another column may have other names for
 LEAST_ROWS = 200  # below which nothing that is found could be told from chance
 
 
@@ -51,8 +56,25 @@ def checked_names(
     return list(dict.fromkeys(names)), notes
 
 
-def fit_features(frame: nw.DataFrame[Any], names: Sequence[str], most: int, *, named: bool) -> Features:
-    """The bins of each column; `named` columns of a type that conditions cannot use are an error, others a note."""
+def says_the_label(series: nw.Series[Any], labels: Array) -> bool:
+    """Whether a column is the label, by another name or in other words (one value for each label)."""
+    kind = kind_of_dtype(series.dtype)
+    return kind in (NUMBER, BOOLEAN, TEXT) and all(_one_to_one(series[:rows], labels[:rows]) for rows in (HEAD, labels.size))
+
+
+def _one_to_one(series: nw.Series[Any], labels: Array) -> bool:
+    if kind_of_dtype(series.dtype) == NUMBER and np.array_equal(numbers(series), labels):
+        return bool(labels.min() < labels.max()) or len(series) <= HEAD
+    values = series.to_list()
+    pairs = set(zip(values, labels.tolist(), strict=True))
+    alone = 1 if len(values) <= HEAD else 2  # a constant column says nothing; the first rows may be alike by chance
+    return alone <= len(pairs) <= MOST_NAMES and len(pairs) == len({value for value, _ in pairs}) == len(
+        {label for _, label in pairs}
+    )
+
+
+def fit_features(frame: nw.DataFrame[Any], names: Sequence[str], most: int, *, named: bool, labels: Array) -> Features:
+    """The bins of each column; `named` columns of a type that conditions cannot use, or that are the label, are an error, others a note."""
     made = Features([])
     for name in names:
         if named and kind_of_dtype(frame.schema[name]) is None:
@@ -60,7 +82,12 @@ def fit_features(frame: nw.DataFrame[Any], names: Sequence[str], most: int, *, n
                 f"features: column {name!r} has type {frame.schema[name]}, in which groups cannot be searched; convert it to numbers, "
                 f"strings, booleans or dates."
             )
-        found = fit_bins(frame[name], most)
+        copied = says_the_label(frame[name], labels)
+        if copied and named:
+            raise InputError(
+                f"features: column {name!r} says the label of every row; a group cannot depend on what is to be predicted. Leave it out."
+            )
+        found = "says the label of every row" if copied else fit_bins(frame[name], most)
         if isinstance(found, str):
             made.notes.append(f"column {name!r} {found}: left out of the search")
             continue

@@ -76,7 +76,7 @@ def discover_rows(
     searching, testing = _split(len(rows), settings, units)
     weights = rows.weights / rows.weights.mean()
     part = frame.select(names)[searching]
-    bins = fit_features(part, names, BINS, named=features is not None)
+    bins = fit_features(part, names, BINS, named=features is not None, labels=rows.labels[searching])
     identified = identifications(target, rows.predictions, rows.labels)
     told = coordinates(target, are_events(rows.labels))
     scales = _scales(told, identified)
@@ -134,7 +134,7 @@ def discover_lazy(
     labels, predictions, weights = (np.asarray(local[name].to_numpy(), dtype=np.float64) for name in (LABEL, PREDICTION, WEIGHT))
     target.check_labels(labels)
     mean_weight = totals.weight / totals.rows
-    bins = fit_features(local.select(names), names, BINS, named=features is not None)
+    bins = fit_features(local.select(names), names, BINS, named=features is not None, labels=labels)
     family = _fitted(groups, local)
     named = list(family.masks(local.to_native(), n_rows=len(local)))[1:] if len(family) > 1 else []
     identified = identifications(target, predictions, labels)

@@ -22,6 +22,7 @@ LEAST_ROWS = 30
 LEAST_SHARE = 0.005
 BEAM = 12
 SWEEPS = 3
+CHANCE = 4.0  # of a squared z: an end of an interval that adds less says nothing
 Term = tuple[int, int]  # (column, condition of that column)
 Mask = NDArray[np.bool_]
 
@@ -170,7 +171,19 @@ class Search:
                     key=lambda one: one[0],
                 )
                 current = others if score >= again[0] - self.price(len(current)) else [*others, again[1]]
-        return tuple(sorted(current, reverse=True))
+        return tuple(sorted((self._open_ended(term, [one for one in current if one != term]) for term in current), reverse=True))
+
+    def _open_ended(self, term: Term, others: Sequence[Term]) -> Term:
+        """An interval told by one of its ends, where the other adds nothing beyond chance: the widest wording that keeps the evidence."""
+        column, which = term
+        sets, last = self.conditions[column].sets, self.bins[column].size - 2
+        if not self.bins[column].ordered or sets[which, 0] or sets[which, last] or sets[which, -1]:
+            return term
+        sums = histogram(self.codes, self.width, _numbers(self.mask(others)), self.residual, self.squares)[column]
+        score = self.rank(*(self.sets[column] @ sums[: self.bins[column].size]).T)
+        wider = (sets[:, 0] | sets[:, last]) & ~(sets[which] & ~sets).any(axis=1)
+        best = int(np.argmax(np.where(wider, score, -np.inf)))
+        return (column, best) if wider[best] and score[best] >= score[which] - CHANCE else term
 
     def _score_of(self, mask: Mask) -> float:
         inside = self.residual[mask]

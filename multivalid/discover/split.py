@@ -19,7 +19,7 @@ from multivalid.discover.bins import Bins
 from multivalid.kernels import library
 from multivalid.properties.base import Array
 
-PRIOR_ROWS = 25.0  # a leaf's step is shrunk as if so many rows without error stood beside its own
+PRIOR_ROWS = 50.0  # a leaf's step is shrunk as if so many rows without error stood beside its own
 CATEGORY_PRIOR_ROWS = 100.0  # the same for the order of categories, which is chosen from many
 LEAST_ROWS = 10  # of a leaf
 CODES = 256

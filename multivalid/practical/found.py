@@ -90,6 +90,12 @@ class _Plan:
     trees: list[Node]
     eta: Array  # of the rows held out
 
+    @property
+    def size(self) -> str:
+        """How many rules and trees."""
+        parts = [several(len(self.rules), "rule")] if self.rules else []
+        return " and ".join([*parts, several(len(self.trees), "tree")] if self.trees else parts)
+
 
 def fit_found(
     rows: Rows,
@@ -169,8 +175,12 @@ class _Search:
             for plan in self.plans(named):
                 found.append(plan)  # one by one: what is there when Ctrl-C comes is kept
             kept, told = _chosen(found, self.gain)
-            lines = [_found_line(kept, self.columns, self.held.size), self.remains(kept), *report, *told]
-            return self.again(kept), [line for line in lines if line], False
+            final = self.again(kept)
+            line = _found_line(kept, self.columns, self.held.size)
+            if len(final.trees) > len(kept.trees):
+                line += f" Fitted again on all {len(self.every):,} rows, with {several(len(final.trees), 'tree')}."
+            lines = [line, self.remains(kept), *report, *told]
+            return final, [line for line in lines if line], False
         except KeyboardInterrupt:
             if not self.goal.control.keep_interrupted:
                 raise
@@ -277,6 +287,17 @@ def widened(membership: Membership, masks: Sequence[NDArray[np.bool_]]) -> Membe
     return Membership.of([*membership.parts, flagged(masks, membership.rows)], membership.rows)
 
 
+def several(count: int, what: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> several(1, "tree"), several(30, "rule")
+    ('1 tree', '30 rules')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def _chosen(plans: list[_Plan], gain: Any) -> tuple[_Plan, list[str]]:
     """The plan of largest held-out gain, if it is beyond what named groups (the first plan) reach; and what each gained, in words."""
     base = gain(plans[0])
@@ -287,23 +308,18 @@ def _chosen(plans: list[_Plan], gain: Any) -> tuple[_Plan, list[str]]:
         kept = t >= NEEDED and more.mean() > largest
         if kept:
             best, largest = plan, float(more.mean())
-        size = ", ".join(
-            filter(None, [f"{len(plan.rules)} rules" if plan.rules else "", f"{len(plan.trees)} trees" if plan.trees else ""])
-        )
         report.append(
-            f"{plan.name} found in columns ({size}): held-out score gain {more.mean():.3g} beyond the named groups (t = {t:.1f})"
+            f"{plan.name} found in columns ({plan.size}): held-out score gain {more.mean():.3g} beyond the named groups (t = {t:.1f})"
         )
     return best, report
 
 
 def _found_line(plan: _Plan, columns: Columns, held: int) -> str:
     """What was found and kept."""
+    where = several(len(columns.bins) - 1, "column")
     if not (plan.rules or plan.trees):
-        return f"{UNNAMED}: none were found in {len(columns.bins) - 1} columns beyond the named ones that {held:,} rows not fitted confirm."
-    kept = " and ".join(
-        filter(None, [f"{len(plan.rules)} rules" if plan.rules else "", f"{len(plan.trees)} trees" if plan.trees else ""])
-    )
-    return f"{UNNAMED}: found in {len(columns.bins) - 1} columns and confirmed on {held:,} rows not fitted: {kept}."
+        return f"{UNNAMED}: none were found in {where} beyond the named ones that {held:,} rows not fitted confirm."
+    return f"{UNNAMED}: found in {where} and confirmed on {held:,} rows not fitted: {plan.size}."
 
 
 def with_found(rows: Rows, rules: Sequence[Rule], columns: Columns) -> tuple[FittedGroups, Membership]:

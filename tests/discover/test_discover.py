@@ -206,3 +206,29 @@ def test_columns_that_tell_nothing_are_noted():
     assert any("'lists' has type" in note for note in mv.discover("y", "p", data=pl.from_pandas(lists)).notes)
     with pytest.raises(InputError, match="'lists' has type"):
         mv.discover("y", "p", data=pl.from_pandas(lists), features=["lists", "age"])
+
+
+@pytest.mark.parametrize("words", [lambda y: y, lambda y: y == 1, lambda y: np.where(y == 1, ">50K", "<=50K")])
+def test_a_column_that_says_the_label_is_refused_or_left_out(words):
+    rng = np.random.default_rng(3)
+    y = (rng.random(3000) < 0.02).astype(float)  # rare: the first rows may all be alike
+    y[:250] = 0.0
+    data = pd.DataFrame({"copy": words(y), "x": rng.normal(size=3000), "same": y[::-1] * 0})
+    for call in (mv.discover, lambda *given, **more: mv.multicalibrate(*given, groups=[], **more)):
+        with pytest.raises(InputError, match="column 'copy' says the label of every row"):
+            call(y, np.full(3000, 0.02), data=data, features=["x", "copy"])
+    found = mv.discover(y, np.full(3000, 0.02), data=data)
+    assert any("'copy' says the label of every row: left out" in note for note in found.notes)
+    assert any("'same' has the same value" in note for note in found.notes)
+    data["copy"] = np.where(rng.random(3000) < 0.001, words(1 - y), words(y))  # almost the label is not the label
+    assert "copy" in " ".join(mv.discover(y, np.full(3000, 0.02), data=data).groups)
+
+
+def test_an_interval_is_told_by_one_end_where_the_other_adds_nothing():
+    rng = np.random.default_rng(4)
+    data = pd.DataFrame({"priors": rng.poisson(2.5, 20_000)})
+    y = rng.random(20_000) < np.where(data["priors"] >= 5, 0.6, 0.4)
+    assert mv.discover(y, np.full(20_000, 0.4), data=data).groups == ["priors >= 5"]
+    middle = rng.random(20_000) < np.where(data["priors"].between(2, 3), 0.6, 0.4)
+    (found,) = mv.discover(middle, np.full(20_000, 0.4), data=data).groups
+    assert "and" in found  # both ends matter here

@@ -11,6 +11,7 @@ from multivalid.discover.grow import Split, grow
 from multivalid.discover.histogram import add_to_rows, histogram, pair_histograms, partition
 from multivalid.discover.literals import literals
 from multivalid.discover.search import Search
+from multivalid.discover.split import PRIOR_ROWS
 from multivalid.kernels import library
 from tests.reference.trees_naive import best_pair, every_split
 
@@ -61,7 +62,7 @@ def test_leaves_are_newton_steps_and_rows_get_their_leaf():
     assert sum(len(inside) for inside, _ in grown.leaves) == len(codes)
     for inside, value in grown.leaves:
         assert np.allclose(out[inside], 2 * value)
-        wanted = -gradient[inside].sum() / (slope[inside].sum() + 25 * slope.mean())
+        wanted = -gradient[inside].sum() / (slope[inside].sum() + PRIOR_ROWS * slope.mean())
         assert value == pytest.approx(np.clip(wanted, -2, 2), rel=1e-9)
 
 
@@ -114,7 +115,7 @@ def test_both_kernels_choose_the_same_splits_and_change_the_same_rows(seed):
 def test_nothing_to_split_is_one_leaf():
     codes = np.zeros((50, 3), dtype=np.uint8)
     grown = grow(BINS, codes, np.arange(50, dtype=np.int32), np.ones(50), np.ones(50))
-    assert grown.root == pytest.approx(-50 / 75)
+    assert grown.root == pytest.approx(-50 / (50 + PRIOR_ROWS))
 
 
 def test_a_code_never_seen_goes_where_nothing_is_known():
