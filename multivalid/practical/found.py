@@ -228,7 +228,8 @@ class _Search:
             # Trees on top of rules that say less than trees alone end where the trees were, or short of it.
             if not self.columns.readable and self.gain(ruled).mean() >= self.gain(trees).mean():
                 both = self.trees(ruled, self.with_rules(self.inside, self.codes_in, ruled.rules))
-                yield replace(both, name="rules and trees")
+                if both.trees:
+                    yield replace(both, name="rules and trees")
 
     def _counts(self, rules: int) -> list[int]:
         """Numbers of rules to try: where rows are few, many rules fit noise."""

@@ -39,7 +39,7 @@ def world(rows=4000, seed=0):
 
 @pytest.fixture(scope="module")
 def fitted():
-    data = world()
+    data = world(6000)
     return mv.multicalibrate("y", "p", groups=["city"], data=data, features=COLUMNS), data
 
 
