@@ -78,6 +78,14 @@ def fraction(value: Any, name: str) -> float:
     return number
 
 
+def low_and_high(low: object, high: object) -> tuple[float, float]:
+    """Two fractions, the first below the second."""
+    ends = fraction(low, "low"), fraction(high, "high")
+    if not ends[0] < ends[1]:
+        raise InputError(f"low must be below high, got low={ends[0]!r}, high={ends[1]!r}.")
+    return ends
+
+
 def positive(value: Any, name: str) -> float:
     """A finite number above zero."""
     number = real(value, name)

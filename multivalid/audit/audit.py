@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from multivalid.audit.coordinate import Tabulated
-from multivalid.audit.pair import PairAudit
 from multivalid.audit.result import Audit, Cell
-from multivalid.audit.several import SeveralAudit
 from multivalid.grid import Grid
 from multivalid.levels import LevelPolicy, given_grids
 from multivalid.report.origin import origin
@@ -19,13 +17,14 @@ from multivalid.sources.memory import MemorySource
 from multivalid.sources.open import Opened, Source, open_source
 
 if TYPE_CHECKING:
+    from multivalid.audit.pair import PairAudit
+    from multivalid.audit.several import SeveralAudit
     from multivalid.properties import Classes, Pair, Quantiles, Target
 
 __all__ = ["Audit", "Cell", "audit", "audit_source"]
 
 LEVELS = LevelPolicy(few=64, levels=20)
 JOINT_LEVELS = LevelPolicy(few=5, levels=5)  # of either coordinate: cells are combinations of levels, so their number multiplies
-KINDS: dict[str, type[Audit]] = {"single": Audit, "pair": PairAudit, "several": SeveralAudit}
 
 
 class AuditOptions(TypedDict, total=False):
@@ -153,7 +152,20 @@ def audit_source(source: Opened, target: Target, grid: Any = None, *, beyond: bo
             _tabulate(source.column(k), coordinate.predicted, own[k], beyond, values)
             for k, coordinate in enumerate(target.coordinates)
         ]
-    return KINDS[target.kind](source, target, Tabulated(*(sum(columns, ()) for columns in zip(*read, strict=True))))
+    return _class_for(target)(source, target, Tabulated(*(sum(columns, ()) for columns in zip(*read, strict=True))))
+
+
+def _class_for(target: Target) -> type[Audit]:
+    """The class that knows this kind of target; what only some of them need is imported with them."""
+    if target.kind == "single":
+        return Audit
+    if target.joint:
+        from multivalid.audit.pair import PairAudit
+
+        return PairAudit
+    from multivalid.audit.several import SeveralAudit
+
+    return SeveralAudit
 
 
 def _tabulate(source: Source, target: Target, grids: tuple[Grid, ...] | None, beyond: bool, values: bool) -> Tabulated:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +18,14 @@ def central_moment(values: Array, weights: Array, power: int) -> float:
     return float(weights @ (values - weights @ values) ** power)
 
 
+def standardised_moment(values: Array, weights: Array, power: int, name: str) -> float:
+    """E[(Y − EY)^power] / Std^power of a law; refused where there is no spread."""
+    spread = central_moment(values, weights, 2)
+    if not spread > 0:
+        raise InputError(f"labels are constant: the {name} of a law without spread is not defined.")
+    return float(central_moment(values, weights, power) / spread ** (power / 2))
+
+
 @dataclass(frozen=True)
 class Variance(Functional):
     """E[(Y − EY)²].
@@ -27,16 +36,11 @@ class Variance(Functional):
     0.25
     """
 
-    @property
-    def degree(self) -> int:
-        return 2
+    degree: ClassVar[int] = 2
+    spec: ClassVar[str] = "variance"
 
     def value_of(self, values: Array, weights: Array) -> float:
         return central_moment(values, weights, 2)
-
-    @property
-    def spec(self) -> str:
-        return "variance"
 
 
 @dataclass(frozen=True)
@@ -49,16 +53,11 @@ class Std(Functional):
     0.5
     """
 
-    @property
-    def degree(self) -> int:
-        return 1
+    degree: ClassVar[int] = 1
+    spec: ClassVar[str] = "std"
 
     def value_of(self, values: Array, weights: Array) -> float:
         return float(np.sqrt(central_moment(values, weights, 2)))
-
-    @property
-    def spec(self) -> str:
-        return "std"
 
 
 @dataclass(frozen=True)
@@ -98,19 +97,11 @@ class Skewness(Functional):
     1.02721
     """
 
-    @property
-    def degree(self) -> int:
-        return 0
+    degree: ClassVar[int] = 0
+    spec: ClassVar[str] = "skewness"
 
     def value_of(self, values: Array, weights: Array) -> float:
-        spread = central_moment(values, weights, 2)
-        if not spread > 0:
-            raise InputError("labels are constant: the skewness of a law without spread is not defined.")
-        return float(central_moment(values, weights, 3) / spread**1.5)
-
-    @property
-    def spec(self) -> str:
-        return "skewness"
+        return standardised_moment(values, weights, 3, "skewness")
 
 
 @dataclass(frozen=True)
@@ -123,19 +114,11 @@ class Kurtosis(Functional):
     1.0
     """
 
-    @property
-    def degree(self) -> int:
-        return 0
+    degree: ClassVar[int] = 0
+    spec: ClassVar[str] = "kurtosis"
 
     def value_of(self, values: Array, weights: Array) -> float:
-        spread = central_moment(values, weights, 2)
-        if not spread > 0:
-            raise InputError("labels are constant: the kurtosis of a law without spread is not defined.")
-        return float(central_moment(values, weights, 4) / spread**2)
-
-    @property
-    def spec(self) -> str:
-        return "kurtosis"
+        return standardised_moment(values, weights, 4, "kurtosis")
 
 
 @dataclass(frozen=True)
@@ -148,16 +131,11 @@ class MeanAbsoluteDeviation(Functional):
     0.5
     """
 
-    @property
-    def degree(self) -> int:
-        return 1
+    degree: ClassVar[int] = 1
+    spec: ClassVar[str] = "mad"
 
     def value_of(self, values: Array, weights: Array) -> float:
         return float(weights @ np.abs(values - weights @ values))
-
-    @property
-    def spec(self) -> str:
-        return "mad"
 
 
 @dataclass(frozen=True)
@@ -170,16 +148,11 @@ class CoefficientOfVariation(Functional):
     0.6
     """
 
-    @property
-    def degree(self) -> int:
-        return 0
+    degree: ClassVar[int] = 0
+    spec: ClassVar[str] = "cv"
 
     def value_of(self, values: Array, weights: Array) -> float:
         return float(np.sqrt(central_moment(values, weights, 2)) / _nonzero_mean(values, weights, "coefficient of variation"))
-
-    @property
-    def spec(self) -> str:
-        return "cv"
 
 
 @dataclass(frozen=True)
@@ -192,16 +165,11 @@ class DispersionIndex(Functional):
     0.18
     """
 
-    @property
-    def degree(self) -> int:
-        return 1
+    degree: ClassVar[int] = 1
+    spec: ClassVar[str] = "dispersion_index"
 
     def value_of(self, values: Array, weights: Array) -> float:
         return float(central_moment(values, weights, 2) / _nonzero_mean(values, weights, "dispersion index"))
-
-    @property
-    def spec(self) -> str:
-        return "dispersion_index"
 
 
 @dataclass(frozen=True)

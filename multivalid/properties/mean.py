@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from multivalid.properties.base import Array, Facts, Interval, Pieces, Property, one_piece
+from multivalid.properties.base import Array, Facts, Interval, Location, Pieces, Property, one_piece
 from multivalid.properties.ops import NUMPY, Ops
 from multivalid.properties.reading import OBSERVED_MEAN, Reading
 
@@ -65,7 +65,7 @@ class Expectation(Property):
 
 
 @dataclass(frozen=True)
-class Mean(Expectation):
+class Mean(Expectation, Location):
     """The mean of the labels; for labels 0 and 1 a probability.
 
     Examples
@@ -85,14 +85,6 @@ class Mean(Expectation):
     @property
     def degree(self) -> int:
         return 1
-
-    @property
-    def shift_invariant(self) -> bool:
-        return True
-
-    @property
-    def monotone_in_label(self) -> bool:
-        return True
 
     @property
     def spec(self) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from multivalid import validate
-from multivalid.errors import InputError
 from multivalid.properties.base import Array
 from multivalid.properties.expectile import Expectile
 from multivalid.properties.functional import Functional
@@ -28,10 +27,9 @@ class InterquartileRange(Functional):
     high: float = 0.75
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "low", validate.fraction(self.low, "low"))
-        object.__setattr__(self, "high", validate.fraction(self.high, "high"))
-        if not self.low < self.high:
-            raise InputError(f"low must be below high, got low={self.low!r}, high={self.high!r}.")
+        low, high = validate.low_and_high(self.low, self.high)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
 
     @property
     def degree(self) -> int:

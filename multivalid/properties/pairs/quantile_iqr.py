@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from multivalid import validate
-from multivalid.errors import InputError
 from multivalid.properties.base import Array, Interval, Property
 from multivalid.properties.ops import Ops
 from multivalid.properties.pairs.base import Pair, PairFacts
@@ -30,10 +29,9 @@ class QuantileIQR(Pair):
     high: float = 0.75
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "low", validate.fraction(self.low, "low"))
-        object.__setattr__(self, "high", validate.fraction(self.high, "high"))
-        if not self.low < self.high:
-            raise InputError(f"low must be below high, got low={self.low!r}, high={self.high!r}.")
+        low, high = validate.low_and_high(self.low, self.high)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
 
     @property
     def first(self) -> Property:
