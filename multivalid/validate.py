@@ -73,7 +73,7 @@ def fraction(value: Any, name: str) -> float:
     """A number strictly between 0 and 1."""
     number = real(value, name)
     if not 0.0 < number < 1.0:
-        percent = f"; for {number:g} % write {number / 100:g}" if 1.0 < number < 100.0 else "; choose a share such as 0.9"
+        percent = f"; for {number:g} % write {number / 100:g}" if 1.0 < number < 100.0 else "; choose a share such as 0.9 or 0.05"
         raise InputError(f"{name} must be strictly between 0 and 1, got {value!r}{percent}.")
     return number
 

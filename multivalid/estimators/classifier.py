@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,13 @@ class MulticalibratedClassifier(ClassifierMixin, Multicalibrated):  # type: igno
         """The most probable class; `group_data` as in `fit`."""
         most = np.argmax(self.predict_proba(X, group_data=one_of(group_data, sensitive_features)), axis=1)
         return np.asarray(self.classes_[most])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the calibration as JSON, which `multivalid.load` reads; the model underneath is yours to keep."""
+        check_is_fitted(self)
+        if not self.calibrations_:
+            raise InputError("there is nothing to save: with one class alone nothing was calibrated.")
+        self.calibrations_[0].save(path)
 
     def _together(self) -> bool:
         """Whether all classes are fitted at once."""

@@ -186,7 +186,12 @@ def one_of(group_data: Any, sensitive_features: Any) -> Any:
     """The frame that groups are looked up in; the second name is the one fairness libraries use."""
     if group_data is not None and sensitive_features is not None:
         raise InputError("group_data and sensitive_features are two names of one argument; give one of them.")
-    return group_data if sensitive_features is None else sensitive_features
+    given = group_data if sensitive_features is None else sensitive_features
+    if not hasattr(given, "to_frame") or hasattr(given, "columns"):
+        return given
+    if not isinstance(given.name, str) or not given.name:  # a single column, as fairness libraries take it
+        raise InputError(f"group_data given as a series needs a name that groups can refer to, but it is called {given.name!r}.")
+    return given.to_frame()
 
 
 def fitted(model: Any, X: Any, y: NDArray[Any], params: dict[str, Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,11 @@ class MulticalibratedPairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstim
         said = np.stack([self.first_.predict(X), self.second_.predict(X)], axis=1)
         rows = RowGroups(self.groups, one_of(group_data, sensitive_features))
         return np.asarray(self.calibration_.predict(said, data=rows.frame(X), groups=rows.arrays(X)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the calibration as JSON, which `multivalid.load` reads; both regressors are yours to keep."""
+        check_is_fitted(self)
+        self.calibration_.save(path)
 
 
 def _fitted(model: Any, X: Any, labels: Array, weights: Array | None) -> Any:

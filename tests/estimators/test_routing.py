@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
@@ -160,3 +161,40 @@ def test_the_calibration_is_saved(tmp_path: Any) -> None:
     model.save(tmp_path / "calibration.json")
     again = mv.load(tmp_path / "calibration.json")
     np.testing.assert_array_equal(again.predict(model.estimator_.predict(X), data=X), model.predict(X))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_calibration_of_a_classifier_is_saved(tmp_path: Any, classes: int) -> None:
+    X, protected, y = people(2000)
+    y = y + (protected["site"] == "west") if classes == 3 else y
+    model = MulticalibratedClassifier(LogisticRegression(), groups=["a > 0"]).fit(X, y)
+    model.save(tmp_path / "calibration.json")
+    raw = model.estimator_.predict_proba(X)
+    again = mv.load(tmp_path / "calibration.json").predict(raw if classes == 3 else raw[:, 1], data=X)
+    np.testing.assert_array_equal(again, model.predict_proba(X)[:, slice(None) if classes == 3 else 1])
+
+
+def test_one_class_alone_has_nothing_to_save(tmp_path: Any) -> None:
+    X, _, y = people(200)
+    frozen = FrozenEstimator(LogisticRegression().fit(X, y))
+    with pytest.raises(InputError, match="one class alone"):
+        MulticalibratedClassifier(frozen).fit(X, np.ones(200)).save(tmp_path / "calibration.json")
+
+
+def test_the_calibration_of_a_pair_is_saved(tmp_path: Any) -> None:
+    X, _, _ = people(1000)
+    y = X["a"].to_numpy() + np.random.default_rng(1).normal(size=1000)
+    model = MulticalibratedPairRegressor(LinearRegression(), LinearRegression(), groups=["a > 0"]).fit(X, y)
+    model.save(tmp_path / "calibration.json")
+    raw = np.stack([model.first_.predict(X), model.second_.predict(X)], axis=1)
+    np.testing.assert_array_equal(mv.load(tmp_path / "calibration.json").predict(raw, data=X), model.predict(X))
+
+
+def test_one_column_may_be_a_series() -> None:
+    X, protected, y = people(1000)
+    model = MulticalibratedClassifier(LogisticRegression(), groups=["site"])
+    whole = model.fit(X, y, sensitive_features=protected).predict_proba(X, sensitive_features=protected)
+    site = protected["site"]
+    np.testing.assert_array_equal(model.fit(X, y, sensitive_features=site).predict_proba(X, sensitive_features=site), whole)
+    with pytest.raises(InputError, match="needs a name"):
+        model.fit(X, y, sensitive_features=site.rename(None))
