@@ -34,6 +34,7 @@ ROUNDS = 3
 NOTHING_DONE = "No correction held up on rows held out: nothing done."
 ONE_SPLIT = 20_000  # with at least this many rows one held-out fifth decides; with fewer all five folds do
 FOLDS = 5
+DECIDING = 320_000  # rows on which stages are fitted to choose among them; the one chosen is fitted on all
 FEWEST = 100  # rows below which no held-out comparison can tell anything
 
 
@@ -155,7 +156,7 @@ def _held_out(
 
 def _again(kept: Candidate, rows: LinkRows, loss: Matching, goal: Goal) -> Candidate:
     """The same stage on all rows, from where it stands."""
-    model = newton.fit(kept.model, rows, loss, kept.ridge, warm=True).model
+    model = newton.fit(kept.model, rows, loss, kept.ridge, warm=True, tuned=True).model
     shifts = _rounds(replace(kept, model=model, rounds=[]).eta(rows), rows, loss, goal) if kept.name == "patches" else []
     return replace(kept, model=model, rounds=shifts)
 
@@ -167,11 +168,11 @@ def _splits(rows: LinkRows) -> Iterator[tuple[NDArray[np.intp], LinkRows, LinkRo
         unit = unit_numbers(len(rows), rows.cluster)
         held = unit * FOLDS // (unit[-1] + 1)
         for k in range(1 if len(rows) >= ONE_SPLIT else min(FOLDS, int(unit[-1]) + 1)):
-            yield everyone[held == k], rows.take(everyone[held == k]), rows.take(everyone[held != k])
+            yield everyone[held == k], rows.take(everyone[held == k]), rows.take(everyone[held != k][:DECIDING])
         return
     if len(rows) >= ONE_SPLIT:
         cut = len(rows) // FOLDS // 64 * 64
-        yield everyone[:cut], rows.part(0, cut), rows.part(cut, len(rows))
+        yield everyone[:cut], rows.part(0, cut), rows.part(cut, min(cut + DECIDING, len(rows)))
         return
     for fold in np.array_split(everyone, FOLDS):
         yield fold, rows.take(fold), rows.take(np.setdiff1d(everyone, fold, assume_unique=True))

@@ -238,8 +238,8 @@ _VECTORS = ("knots", "curve", "shifts", "bend_knots", "bends", "products", "twis
 
 
 def _hinges(values: Single, knots: Array, out: Single) -> None:
-    for row, knot in zip(out, knots.astype(np.float32), strict=True):
-        np.maximum(values - knot, 0, out=row)
+    np.subtract(values, knots.astype(np.float32)[:, None], out=out)
+    np.maximum(out, 0, out=out)
 
 
 LARGEST = 1e12  # in a file: far beyond any fitted coefficient, far below where products overflow single precision

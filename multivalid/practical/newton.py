@@ -36,15 +36,23 @@ class Fitted:
 
 
 def fit(
-    model: Model, rows: LinkRows, loss: Matching, ridge: float | None = None, *, warm: bool = False, tolerance: float = 1 / 40
+    model: Model,
+    rows: LinkRows,
+    loss: Matching,
+    ridge: float | None = None,
+    *,
+    warm: bool = False,
+    tuned: bool = False,
+    tolerance: float = 1 / 40,
 ) -> Fitted:
     """Damped Gauss–Newton from `model`.
 
     It stops when the gain a step predicts is below `tolerance` per parameter, in units where sampling noise gains 1/2. A step is kept
     when the loss does not rise steeply at its end: M is convex, so that is a descent, and V alone decides (M is never evaluated).
-    The window of the slope narrows from half of the rows to `SHARE`.
+    The window of the slope narrows from half of the rows to `SHARE`, where it begins if the model is `warm`, fitted on a part of the
+    rows. Where it was `tuned` there, the ridge stays.
     """
-    search = _Search(model, rows, loss, ridge, warm)
+    search = _Search(model, rows, loss, ridge, warm, tuned)
     for _ in range(STEPS if len(rows) <= HESSIAN_ROWS else LARGE_STEPS):
         search.curvature()
         direction = search.direction()
@@ -54,14 +62,14 @@ def fit(
 
 
 class _Search:
-    def __init__(self, model: Model, rows: LinkRows, loss: Matching, ridge: float | None, warm: bool) -> None:
+    def __init__(self, model: Model, rows: LinkRows, loss: Matching, ridge: float | None, warm: bool, tuned: bool) -> None:
         self.model, self.rows, self.loss = model, rows, loss
         self.penalty = model.penalty
         self.given = ridge
         self.wide = SHARE if warm else 0.5
         self.damping = 0.0
         self.gain = self.last_gain = np.inf
-        self.tuned, self.settled = 0, False
+        self.tuned, self.settled = (4, True) if tuned else (0, False)
         self.hessian: Array | None = None
         self.eta, self.identification, self.gradient = sweep(model, rows, loss)
 
@@ -101,6 +109,9 @@ class _Search:
     def advance(self, step: Array) -> bool:
         """Take the step, damped until it does not overshoot; False when no damping helps."""
         for _ in range(8):
+            if self._overshoots(step):
+                step = self._damped()
+                continue
             new = self.model.moved(step)
             eta, identification, gradient = sweep(new, self.rows, self.loss)
             start = self.identification @ (eta - self.eta) + self.ridge * (self.penalty * self.model.vector) @ step
@@ -109,9 +120,27 @@ class _Search:
                 self.damping /= 5
                 self.model, self.eta, self.identification, self.gradient = new, eta, identification, gradient
                 return True
-            self.damping = max(10 * self.damping, 1e-2)
-            step = self._step()
+            step = self._damped()
         return False
+
+    def _overshoots(self, step: Array) -> bool:
+        """Whether a sample tells already that the loss would rise steeply at the end of the step, where a pass costs more.
+
+        The slope at its start is known; how much it changes on the way is a sum of products that are hardly ever negative, which a
+        sample tells well however near to the optimum.
+        """
+        if len(self.rows) < 2 * HESSIAN_ROWS:
+            return False
+        span = slice(0, HESSIAN_ROWS)
+        moved, identification, _ = sweep(self.model.moved(step), self.rows.part(0, HESSIAN_ROWS), self.loss)
+        change = (identification - self.identification[span]) @ (moved - self.eta[span])
+        rise = change * (len(self.rows) / HESSIAN_ROWS) + self.ridge * (self.penalty * step) @ step
+        start = float(self.slope @ step)
+        return bool(start + rise > 0.5 * abs(start))
+
+    def _damped(self) -> Array:
+        self.damping = max(10 * self.damping, 1e-2)
+        return self._step()
 
     def _step(self) -> Array:
         """A damped step, no coefficient moving farther than any link needs: where no label is in the window, curvature says nothing."""
