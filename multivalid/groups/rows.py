@@ -73,11 +73,11 @@ def _sooner(condition: Condition, test: RowTest) -> RowTest:
             kind, constant = float, float(number)
         case _:
             return test
-    compare = COMPARE[op]
+    compare, differs = COMPARE[op], op == "!="
 
     def quick(row: Row) -> bool:
         value = row.get(name)
-        if type(value) is kind and value == value:
+        if type(value) is kind and (not differs or value == value):  # a NaN compares with nothing, but differs from everything
             answer: bool = compare(value, constant)
             return answer
         return test(row)

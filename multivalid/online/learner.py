@@ -115,7 +115,7 @@ class OnlineMulticalibrator:
         self._keys: dict[str | int, int] = {}  # of open tickets, and back
         self._key_of: dict[int, str | int] = {}
         self._next = 0
-        self._pending: tuple[bytes, Play] | None = None
+        self._pending: Play | None = None
         self._pending_many: list[tuple[bytes, Play]] | None = None
 
     # ---- outcomes at once ------------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ class OnlineMulticalibrator:
         """The prediction for `x`; `learn_one` with the same `x` then learns from it. `base` is a model's own prediction."""
         active = self.setup.members.active(x)
         play = self._engine.play(active, self._engine.check_base(base), self._draws)
-        self._pending = (active.tobytes(), play)
+        self._pending = play
         return play.prediction
 
     def learn_one(self, x: Any, y: float, weight: float = 1.0) -> None:
@@ -131,11 +131,12 @@ class OnlineMulticalibrator:
         active = self.setup.members.active(x)
         y, weight = self._engine.check_label(y), checks.weight(weight)
         used = self._draws.used
-        key, play = self._pending or (b"", None)
-        if play is None or key != active.tobytes():
+        play = self._pending
+        if play is None or (play.active is not active and not np.array_equal(play.active, active)):
             play = self._engine.play(active, None, self._draws)
         shown = self._engine.shown(y, self._draws)
-        self._keep(used, self._record_rounds, [play], [shown], [weight])
+        if self._keeps_rounds:
+            self._keep(used, self._record_rounds, [play], [shown], [weight])
         self._pending = None
         self._next += 1
         self._engine.begin(play)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import is_
+from operator import is_, itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -93,7 +93,8 @@ class Fitted:
         self.groups = groups
         self.names = tuple(groups.names)
         self._columns = groups.columns
-        self._last: tuple[list[Any], Index] = ([], np.zeros(1, dtype=np.int64))
+        self._values = itemgetter(*self._columns) if len(self._columns) > 1 else None
+        self._last: tuple[tuple[Any, ...], Index] = ((), np.zeros(1, dtype=np.int64))
 
     def row(self, x: Any) -> Bits:
         self._check(x)
@@ -103,7 +104,10 @@ class Fitted:
         if type(x) is not dict:
             return self.row(x).nonzero()[0]
         # A row comes twice, to be predicted and to be learned: the very same values are in the same groups.
-        values = [x.get(name) for name in self._columns]
+        try:
+            values = self._values(x) if self._values else tuple(map(x.get, self._columns))
+        except KeyError:
+            values = tuple(map(x.get, self._columns))
         before, active = self._last
         if len(values) != len(before) or not all(map(is_, values, before)):
             active = np.array([0, *self.groups.numbers_of(x)], dtype=np.int64)

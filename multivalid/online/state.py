@@ -38,7 +38,7 @@ def state_of(learner: OnlineMulticalibrator) -> dict[str, Any]:
         "next": learner._next,
         "open": {str(number): engine.play_to_json(play) for number, play in learner._open.items()},
         "keys": {str(number): key for number, key in learner._key_of.items()},
-        "pending": None if pending is None else [pending[0].hex(), engine.play_to_json(pending[1])],
+        "pending": None if pending is None else [pending.active.tobytes().hex(), engine.play_to_json(pending)],
         "engine": engine.state(),
     }
 
@@ -54,8 +54,7 @@ def restore(learner: OnlineMulticalibrator, state: dict[str, Any]) -> None:
     learner._keys = {key: number for number, key in learner._key_of.items()}
     if not set(learner._key_of) <= set(learner._open) or len(learner._keys) != len(learner._key_of):
         raise ValueError("keys must name open tickets, each its own")
-    awaited = None if pending is None else engine.play_from_json(pending[1])
-    learner._pending = None if awaited is None else (awaited.active.tobytes(), awaited)
+    learner._pending = None if pending is None else engine.play_from_json(pending[1])
     engine.reopen(learner._open.values())
 
 

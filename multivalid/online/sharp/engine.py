@@ -76,9 +76,9 @@ class SharpEngine:
 
     def play(self, active: Index, base: float | None, draws: Draws, together: int = 1) -> Play:
         """A prediction from the present state; `together` says how many are made from it before the first outcome."""
-        numbers = np.zeros(SIZE)
+        numbers, setting = np.zeros(SIZE), self.tables.setting
         self.queue.place(numbers, together)
-        numbers[FROM], numbers[WIDTH] = self.tables.setting.item(LO), self.tables.setting.item(LENGTH)
+        numbers[FROM], numbers[WIDTH] = setting.item(LO), setting.item(LENGTH)
         if self.labels is None:
             numbers[[PREDICTION, SHARE]] = 0.0 if base is None else base, 1.0
         else:

@@ -50,17 +50,17 @@ class Queue:
         numbers[SCALE] = 1.0 / self.batch if free else 1.0 / (self.batch * (1.0 + others))
 
     def begin(self, numbers: Array) -> None:
-        self.waiting[int(numbers[COPY])] += 1
+        self.waiting[int(numbers.item(COPY))] += 1
 
     def at_once(self, numbers: Array) -> bool:
         """Whether the bets of this play are paid as soon as its outcome is told."""
-        return self.batch == 1 or numbers[SCALE] != 1.0 / self.batch
+        return self.batch == 1 or numbers.item(SCALE) != 1.0 / self.batch
 
     def paid_alone(self, numbers: Array) -> None:
         """Its bets have been paid."""
-        copy = int(numbers[COPY])
+        copy = int(numbers.item(COPY))
         self.waiting[copy] = max(0, self.waiting[copy] - 1)
-        if numbers[STAMP] != self.paid[copy] or self.told[copy] or numbers[SCALE] != 1.0 / self.batch:
+        if numbers.item(STAMP) != self.paid[copy] or self.told[copy] or numbers.item(SCALE) != 1.0 / self.batch:
             self.proven = False
         self.paid[copy] += 1
 

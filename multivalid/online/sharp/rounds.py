@@ -118,12 +118,12 @@ class CompiledRounds:
         # A single round is copied to where C finds it: asking an array for its address takes longer than the round.
         self._active, self._play = np.zeros(tables.groups, dtype=np.int64), np.zeros(SIZE)
         self._active_at, self._play_at = self._active.ctypes.data, self._play.ctypes.data
+        self._copied: Index | None = None  # a row's groups come twice, to be played and to be learned
 
     def choose(self, active: Index, base: float, play: Array) -> None:
-        n = active.size
-        self._active[:n] = active
+        self._bring(active)
         self._play[:] = play
-        self._choose(self._at, self._active_at, n, base, self._play_at)
+        self._choose(self._at, self._active_at, active.size, base, self._play_at)
         play[:] = self._play
 
     def choose_many(self, active: Index, starts: Index, base: Array, plays: Array) -> None:
@@ -135,10 +135,14 @@ class CompiledRounds:
         self._settle(self._at, active.ctypes.data, active.size, play.ctypes.data, values.ctypes.data, truth, weight)
 
     def learn(self, active: Index, play: Array, label: float, weight: float) -> None:
-        n = active.size
-        self._active[:n] = active
+        self._bring(active)
         self._play[:] = play
-        self._learn(self._at, self._active_at, n, self._play_at, label, weight)
+        self._learn(self._at, self._active_at, active.size, self._play_at, label, weight)
+
+    def _bring(self, active: Index) -> None:
+        if active is not self._copied:
+            self._active[: active.size] = active
+            self._copied = active
 
     def replay(self, members: Bits, base: Array, labels: Array, weights: Array, play: Array) -> Array:
         given = [np.ascontiguousarray(array) for array in (members, base, labels, weights)]  # C knows no strides

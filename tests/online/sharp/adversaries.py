@@ -54,7 +54,7 @@ def attack(learner: OnlineMulticalibrator, adversary: Any, rounds: int, seed: in
     for _ in range(rounds):
         x = rng.random(groups) < 0.4
         learner.predict_one(x, float(rng.uniform(lo, hi)) if rng.random() < 0.5 else None)
-        play = learner._pending[1]
+        play = learner._pending
         y = adversary(learner, play, candidates(lo, hi, play.prediction), rng)
         weight = float(rng.choice([1.0, 0.3])) if y > play.prediction else 1.0  # weights may depend on the label
         before, rise = bets.total(learner._engine.tables), exact_rise(learner, play, y, weight)

@@ -42,7 +42,7 @@ def test_same_plays_bets_and_guide(spec: str, with_base: bool) -> None:
         active = [0, *(1 + np.flatnonzero(x)).tolist()]
         play = slow.ask(active, base)
         assert fast.predict_one(x, base) == pytest.approx(play["p"], abs=1e-9)
-        made = fast._pending[1]
+        made = fast._pending
         assert {i: s for i, s in made.buckets if s > 1e-9} == pytest.approx(
             {i: s for i, s in play["cells"].items() if s > 1e-9}, abs=1e-6
         )

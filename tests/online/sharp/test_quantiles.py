@@ -42,7 +42,7 @@ def test_an_adversary_cannot_make_them_cross_or_break_the_bound() -> None:
     for _ in range(1500):
         x = rng.random(1) < 0.5
         p = learner.predict_one(x, rng.random(3))
-        asked = [part.prediction for part in learner._pending[1].plays]
+        asked = [part.prediction for part in learner._pending.plays]
         crossings += asked != sorted(asked)
         assert (np.diff(p) >= 0).all()
         learner.learn_one(x, float(np.clip(p[int(rng.integers(3))] + rng.choice([-1e-9, 0.0, 1e-9]), 0, 1)))

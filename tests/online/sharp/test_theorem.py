@@ -144,7 +144,7 @@ def test_the_sums_are_those_of_labels_as_they_came() -> None:
             p = learner.predict_one([True])
             lo, hi = learner._engine.labels or (y, y)
             cut = min(max(y, lo), hi)
-            shares = [share for _, share in learner._pending[1].buckets]
+            shares = [share for _, share in learner._pending.buckets]
             learner.learn_one([True], y, weight)
             total += weight * (p - (y if labels is None else cut))
             level += weight * p
@@ -164,7 +164,7 @@ def test_drawn_shares() -> None:
         for _ in range(300):
             x = rng.random(2) < 0.5
             p = learner.predict_one(x)  # a label may react to the number, not to the tag
-            assert len(learner._pending[1].buckets) == 1
+            assert len(learner._pending.buckets) == 1
             learner.learn_one(x, float(np.clip(p + rng.choice([-0.1, 0.1]), 0, 1)))
         inside += learner.error() <= learner.bound()
     assert inside >= 19
