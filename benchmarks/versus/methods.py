@@ -164,5 +164,5 @@ if __name__ == "__main__":
     loaded = dict(np.load(source))
     import_module(IMPORTS.get(name, "numpy"))
     start = time.process_time()
-    made = METHODS[name](loaded, None if tau_text == "none" else float(tau_text))
+    made = METHODS[name](loaded, None if tau_text in ("none", "several") else float(tau_text))
     np.savez(target, prediction=made, seconds=time.process_time() - start)
