@@ -3,82 +3,117 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.atoms.select import Rows
-from multivalid.grid import Grid
-from multivalid.practical.accept import NEEDED_FOR_ANY, NEEDED_FOR_MORE, t_statistic
+from multivalid.practical.accept import NEEDED_FOR_ANY, NEEDED_FOR_MORE, NEEDED_ROWS, sharing_rows, t_statistic
 from multivalid.practical.fit import FEWEST, FOLDS, NOTHING_DONE, ONE_SPLIT
-from multivalid.practical.link import Logarithm
-from multivalid.practical.predictor import LinkPredictor
 from multivalid.properties.base import Array
 from multivalid.properties.target import Target
-from multivalid.several import softmax
-from multivalid.several.softmax import ClassRows, Softmax
+from multivalid.several import shares_fit
+from multivalid.several.shares import LEAST, Shares
+from multivalid.several.shares_fit import ClassRows, Passes
 
-LINK = Logarithm()
-UNTOUCHED = LinkPredictor(Grid([0.0]), LINK)
-STAGES = ("Group shifts of all classes", "Products of two features")
-ROUNDS = 3  # of products: some show only once others are there
+RIDGES = (100.0, 20.0, 4.0)  # from few rows to many: coefficients of about 0.1, 0.2, 0.5
+STAGES = ("Group shifts of all classes", "Slopes of groups along the predictions", "Crossings of two groups")
 
 
-def fit(rows: Rows, target: Target, random_state: int) -> tuple[list[LinkPredictor], str]:
-    """One part per column, and what held-out rows said; `rows` keep the constraint."""
-    width = len(target.coordinates)
+@dataclass(frozen=True)
+class Stage:
+    """A model for each ridge."""
+
+    name: str
+    models: Sequence[Shares]
+
+
+def fit(rows: Rows, target: Target, random_state: int) -> tuple[Shares | None, str]:
+    """The model (None where the input is as good), and what held-out rows said; `rows` keep the constraint."""
     if len(rows) < FEWEST:
-        return [UNTOUCHED] * width, f"{len(rows)} rows are too few to hold any out; at least {FEWEST} are needed."
+        return None, f"{len(rows)} rows are too few to hold any out; at least {FEWEST} are needed."
     order = np.random.default_rng(random_state).permutation(len(rows))
-    base = LINK.forward(rows.predictions[order])
-    inner = ClassRows(rows.labels[order], rows.weights[order] / rows.weights.mean(), base, rows.membership.take(order))
-    gains: list[list[Array]] = []
-    made: list[Softmax] = []
+    logs = np.log(np.maximum(rows.predictions[order], LEAST))
+    inner = ClassRows(
+        rows.labels[order].astype(np.intp), rows.weights[order] / rows.weights.mean(), logs, rows.membership.take(order)
+    )
+    before = inner.weights * target.losses(rows.predictions[order], rows.labels[order])
+    gains: list[dict[str, Array]] = []
+    made: list[Stage] = []
     for out, rest in _splits(len(rows)):
-        made = stages(inner.take(rest))
-        seen, before = inner.take(out), rows.predictions[order[out]]
-        gains.append([_gain(target, one, seen, before) for one in made])
-    kept, report = _confirmed([np.concatenate(parts) for parts in zip(*map(_both, gains), strict=True)])
+        held = inner.take(out)
+        made = list(stages(inner.take(rest)))
+        gains.append({one.name: before[out] - held.weights * np.stack([losses(held, m) for m in one.models]) for one in made})
+    kept, ridge, report = confirmed(gains)
     if kept is None:
-        return [UNTOUCHED] * width, "\n".join([NOTHING_DONE, *report])
-    warm = len(gains) == 1  # from where the one split ended
-    final = softmax.fit(inner, made[min(kept, len(made) - 1)]) if warm else stages(inner, richest=kept)[-1]
-    return [LinkPredictor(Grid([0.0]), LINK, model) for model in final.models], "\n".join(report)
+        return None, "\n".join([NOTHING_DONE, *report])
+    if len(gains) > 1:
+        made = list(stages(inner, richest=kept))
+    start = next((one for one in made if one.name == STAGES[kept]), made[-1]).models[ridge]
+    return (start if len(gains) > 1 else refit(inner, start, RIDGES[ridge])), "\n".join(report)
 
 
-def stages(rows: ClassRows, richest: int = 1) -> list[Softmax]:
-    """Shifts of groups for all classes; and with products of two features on top, where they are asked for and there are any."""
-    made = [softmax.fit(rows)]
-    for _ in range(ROUNDS if richest else 0):
-        richer = softmax.with_products(made[-1], rows)
-        if richer is None:
-            break
-        made = [made[0], softmax.fit(rows, richer)]
-    return made
+def stages(rows: ClassRows, richest: int = len(STAGES) - 1) -> Iterator[Stage]:
+    """Models of growing richness, each fitted on from the last: shifts of groups, slopes of groups, crossings of two groups."""
+    model = Shares.new(shares_fit.directions_of(rows), rows.membership.groups - 1)
+    passes = Passes(rows, model)
+    for number, name in enumerate(STAGES[: richest + 1]):
+        if number == 1:
+            slopes = shares_fit.slopes_of(model)
+            if not slopes:
+                continue
+            model = model.with_slopes(slopes)
+        elif number == 2:
+            pairs = shares_fit.crossings_of(passes, model)
+            if not pairs.shape[1]:
+                return
+            model = model.with_crossings(pairs)
+        passes = Passes(rows, model)
+        curvature, models = passes.curvature(model), []
+        for ridge in RIDGES:
+            model = shares_fit.fit(passes, model, ridge, curvature)
+            models.append(model)
+        yield Stage(name, models)
 
 
-def _both(gains: list[Array]) -> list[Array]:
-    """What each stage gained on one part; a part without products gained with them what it gained without."""
-    return [gains[0], gains[-1]]
+def refit(rows: ClassRows, start: Shares, ridge: float) -> Shares:
+    """The same model on all rows, from where it stands."""
+    passes = Passes(rows, start)
+    return shares_fit.fit(passes, start, ridge, passes.curvature(start))
 
 
-def _confirmed(gains: list[Array]) -> tuple[int | None, list[str]]:
-    """The last stage that held-out rows confirm, and what each gained, in words."""
-    kept, accepted, report = None, np.zeros_like(gains[0]), []
-    for number, (name, gained) in enumerate(zip(STAGES, gains, strict=True)):
+def losses(rows: ClassRows, model: Shares) -> Array:
+    """Log loss of rows not fitted, no larger than that of the least probability that counts."""
+    return np.asarray(np.minimum(Passes(rows, model).losses(model), -np.log(LEAST)))
+
+
+def confirmed(gains: Sequence[dict[str, Array]]) -> tuple[int | None, int, list[str]]:
+    """The last stage that held-out rows confirm, its ridge by number, and what each stage gained, in words.
+
+    A split that did not reach a stage gained with it what it gained without.
+    """
+    accepted = np.zeros(sum(next(iter(part.values())).shape[1] for part in gains))
+    kept, chosen, report = None, 0, []
+    for number, name in enumerate(STAGES):
+        if not any(name in part for part in gains):
+            continue
+        table = np.concatenate([part[_latest(part, number)] for part in gains], axis=1)  # ridges × rows
+        best = int(np.argmax(table.sum(axis=1)))
+        gained = table[best]
         t = t_statistic(gained - accepted)
-        better = t > (NEEDED_FOR_ANY if kept is None else NEEDED_FOR_MORE)
-        said = "kept" if better else "dropped"
-        report.append(f"{name}: held-out log loss gain {gained.mean():.3g} (t = {t:.1f}), {said}.")
+        told = sharing_rows(gained - accepted)
+        enough = kept is not None or told >= NEEDED_ROWS
+        better = enough and t > (NEEDED_FOR_ANY if kept is None else NEEDED_FOR_MORE)
+        why = "" if enough else f"; only {told:.0f} held-out rows tell the difference, {NEEDED_ROWS:.0f} are needed"
+        report.append(f"{name}: held-out log loss gain {gained.mean():.3g} (t = {t:.1f}), {'kept' if better else 'dropped'}{why}.")
         if better:
-            kept, accepted = number, gained
-    return kept, report
+            kept, chosen, accepted = number, best, gained
+    return kept, chosen, report
 
 
-def _gain(target: Target, made: Softmax, rows: ClassRows, before: Array) -> Array:
-    """Weighted loss gained on each row held out, after the constraint."""
-    after = softmax.probabilities(made.eta(rows))
-    return np.asarray(rows.weights * (target.losses(before, rows.codes) - target.losses(after, rows.codes)))
+def _latest(part: dict[str, Array], number: int) -> str:
+    return next(known for known in reversed(STAGES[: number + 1]) if known in part)
 
 
 def _splits(rows: int) -> Iterator[Sequence[NDArray[np.intp]]]:

@@ -86,11 +86,10 @@ def each(value: Any, width: int, name: str) -> list[Any]:
 def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> SeveralFit:
     """Fit all columns and say what holds of them after the constraint, also on rows held out."""
     start = replace(rows, predictions=target.mend(rows.predictions))
-    parts, stated, note, stopped = _parts(start, target, goal)
-    predictor = ColumnsPredictor(target, tuple(Grid([0.0]) for _ in parts), parts)
+    predictor, stated, note, stopped = _predictor(start, target, goal)
     final = predictor.predict(rows.predictions, rows.membership)
     grids = tuple(
-        goal.grids[k] or practical.level_grid(final[:, k], rows.weights, goal.practical(k).levels) for k in range(len(parts))
+        goal.grids[k] or practical.level_grid(final[:, k], rows.weights, goal.practical(k).levels) for k in range(final.shape[1])
     )
     predictor = replace(predictor, grids=grids)
     done = replace(rows, predictions=final)
@@ -101,7 +100,8 @@ def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> 
         if goal.mode == "practical":
             steps = [_mean(rows, prop.score(values[:, k], rows.labels)) for values in (start.predictions, final)]
             said = "" if stated is None else stated[k].note
-            one = certify(alone, prop, grid, len(parts[k].patches), steps, alpha=goal.alpha[k], stopped=stopped, note=said)
+            moves = len(predictor.parts[k].patches) if predictor.parts else 0
+            one = certify(alone, prop, grid, moves, steps, alpha=goal.alpha[k], stopped=stopped, note=said)
         else:
             assert stated is not None
             one = _after(stated[k], alone, prop, grid)
@@ -119,25 +119,27 @@ def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> 
     return SeveralFit(predictor, levels, certificate)
 
 
-def _parts(rows: Rows, target: Target, goal: Goal) -> tuple[Sequence[Predictor], Sequence[Certificate] | None, str, bool]:
-    """A predictor for each column, their own certificates before the last constraint, what to say of all, and whether Ctrl-C came."""
+def _predictor(rows: Rows, target: Target, goal: Goal) -> tuple[ColumnsPredictor, Sequence[Certificate] | None, str, bool]:
+    """The predictor, certificates of columns before the last constraint, what to say of all, and whether Ctrl-C came."""
+    untouched = ColumnsPredictor(target, (Grid([0.0]),) * len(target.coordinates), [])
     try:
         if goal.interrupted:
             raise KeyboardInterrupt
         if goal.mode != "practical":
-            return (*_by_theorem(rows, target, goal), "", False)
+            parts, stated = _by_theorem(rows, target, goal)
+            return replace(untouched, parts=parts), stated, "", False
         if target.coupled:
-            parts, note = classes_fit.fit(rows, target, goal.seed)
-            return parts, None, note, False
+            together, note = classes_fit.fit(rows, target, goal.seed)
+            return replace(untouched, together=together), None, note, False
         fits = [
             practical.fit(rows.column(k), one.predicted, goal.practical(k), random_state=goal.seed)
             for k, one in enumerate(target.coordinates)
         ]
-        return [one.predictor for one in fits], [one.certificate for one in fits], "", False
+        return replace(untouched, parts=[one.predictor for one in fits]), [one.certificate for one in fits], "", False
     except KeyboardInterrupt:
         if not goal.control.keep_interrupted or goal.mode != "practical":
             raise
-        return [classes_fit.UNTOUCHED] * len(target.coordinates), None, f"{INTERRUPTED} Only the constraint was restored.", True
+        return untouched, None, f"{INTERRUPTED} Only the constraint was restored.", True
 
 
 def _by_theorem(rows: Rows, target: Target, goal: Goal) -> tuple[list[Predictor], list[Certificate]]:

@@ -164,11 +164,17 @@ def test_quantiles_in_sql_are_sorted():
 @pytest.mark.parametrize(
     ("where", "value"),
     [
-        (("predictor", "parts"), []),
-        (("predictor", "parts", 0, "kind"), "pair link"),
+        (("predictor", "parts"), [None] * 4),
+        (("predictor", "together"), None),
+        (("predictor", "together", "groups"), []),
+        (("predictor", "together", "groups", 1), [[0.0]]),
+        (("predictor", "together", "pairs"), [[4], [0]]),
+        (("predictor", "together", "pairs"), [[0], []]),
+        (("predictor", "together", "own_scale", 0), 0.0),
+        (("predictor", "together", "center"), [0.0] * 9),
         (("predictor", "grids", 1), {"points": "no"}),
         (("predictor", "kind"), "link"),
-        (("predictor", "parts", 0, "model", "shifts"), [1e300]),
+        (("predictor", "together", "curve", 0, 0), 1e300),
         (("certificate", "keys"), ["a", "b", "c", "d"]),
         (("certificate", "parts"), [None] * 4),
         (("certificate", "potential"), [1.0]),
@@ -232,7 +238,7 @@ def test_products_of_groups_go_through_files_single_rows_and_sql(tmp_path):
     data["px"], data["py"], data["pz"] = rng.dirichlet(np.full(3, 50.0), 6000).T
     columns = ["px", "py", "pz"]
     made = mv.multicalibrate(kind, columns, groups=["a", "b"], data=data, property=mv.Classes(["x", "y", "z"]))
-    assert any(part.model.products.size for part in made.predictor.parts)
+    assert made.predictor.together.pairs.shape[1]
     expected = made.predict(columns, data=data)
     assert np.abs((expected - chance)[data["a"] & data["b"]].mean(axis=0)).max() < 0.03
     made.save(tmp_path / "m.json")
