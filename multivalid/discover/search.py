@@ -22,6 +22,7 @@ LEAST_ROWS = 30
 LEAST_SHARE = 0.005
 BEAM = 12
 SWEEPS = 3
+PAIRS_AT_ONCE = 64
 CHANCE = 4.0  # of a squared z: an end of an interval that adds less says nothing
 Term = tuple[int, int]  # (column, condition of that column)
 Mask = NDArray[np.bool_]
@@ -67,6 +68,7 @@ class Search:
         pairs = (sizes.sum() ** 2 - (sizes**2).sum()) / 2
         self.tried = [sizes.sum(), pairs, pairs * sizes.sum() / 3]
         self.pairs = [(f, g) for f in columns for g in range(f) if sizes[f] and sizes[g]] if self.depth > 1 else []
+        self.last_scores: dict[tuple[int, int], float] = {}
         self.residual = self.values.copy()
 
     def price(self, length: int) -> float:
@@ -75,10 +77,8 @@ class Search:
 
     def rank(self, total: Array, squares: Array, rows: Array) -> Array:
         """About the squared z of slices with these sums; −inf where they have too few rows."""
-        floor = rows * self.mean_square
-        with np.errstate(divide="ignore", invalid="ignore"):
-            score = total**2 / np.maximum(np.maximum(squares, floor), 1e-300)
-        return np.where(rows >= self.least, score, -np.inf)
+        spread = np.maximum(squares, np.maximum(rows, 1.0) * self.mean_square)
+        return np.where(rows >= self.least, total * total / spread, -np.inf)
 
     def next(self) -> Slice | None:
         """The best slice of what is left; None when chance could have made it."""
@@ -142,14 +142,32 @@ class Search:
         return out
 
     def _pairs(self) -> list[tuple[float, tuple[Term, ...]]]:
-        """The best two conditions of each pair of columns: L·S·Lᵀ answers for all conditions of both at once."""
+        """The best two conditions of each pair of columns that may hold the best of all.
+
+        Once all pairs were looked at, what the slices taken out leave to most of them is less than before: only those whose last score was
+        at least half of the best one now are looked at again.
+        """
         out: list[tuple[float, tuple[Term, ...]]] = []
-        tables = pair_histograms(self.columns, self.pairs, [one.size for one in self.bins], self.residual, self.squares)
-        for (f, g), table in zip(self.pairs, tables, strict=True):
-            left, right = self.sets[f], self.sets[g].T
-            score = self.rank(*(left @ table[:, :, k] @ right for k in range(3)))
-            i, j = np.unravel_index(int(np.argmax(score)), score.shape)
-            out.append((float(score[i, j]), ((f, int(i)), (g, int(j)))))
+        order = sorted(self.pairs, key=lambda pair: -self.last_scores.get(pair, np.inf))
+        best = -np.inf
+        for start in range(0, len(order), PAIRS_AT_ONCE):
+            batch = order[start : start + PAIRS_AT_ONCE]
+            if self.last_scores.get(batch[0], np.inf) < best / 2:
+                break
+            made = self._best_of_pairs(batch)
+            self.last_scores.update((pair, score) for pair, (score, _) in zip(batch, made, strict=True))
+            best = max(best, *(score for score, _ in made))
+            out += made
+        return out
+
+    def _best_of_pairs(self, pairs: Sequence[tuple[int, int]]) -> list[tuple[float, tuple[Term, ...]]]:
+        """L·S·Lᵀ answers for all conditions of both columns at once."""
+        out: list[tuple[float, tuple[Term, ...]]] = []
+        tables = pair_histograms(self.columns, pairs, [one.size for one in self.bins], self.residual, self.squares)
+        for (f, g), table in zip(pairs, tables, strict=True):
+            score = self.rank(*(self.sets[f] @ table.transpose(2, 0, 1) @ self.sets[g].T))
+            i, j = divmod(int(np.argmax(score)), score.shape[1])
+            out.append((float(score[i, j]), ((f, i), (g, j))))
         return out
 
     def _longer(self, terms: tuple[Term, ...]) -> list[tuple[float, tuple[Term, ...]]]:
