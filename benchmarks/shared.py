@@ -19,14 +19,23 @@ def data(name: str) -> Path | None:
     return None
 
 
-def workloads() -> Any:
-    """The module that makes the workloads and measures them."""
-    path = HOME / "bench" / "workloads.py"
+def module(name: str) -> Any:
+    """A module of the shared folder; None, and a word about it, where it is absent."""
+    path = HOME / "bench" / f"{name}.py"
     if not path.exists():
-        raise SystemExit(f"{path} is absent: set MULTIVALID_SHARED to the folder that holds bench and data.")
-    spec = importlib.util.spec_from_file_location("shared_workloads", path)
+        print(f"{path} is absent: left out (set MULTIVALID_SHARED to the folder that holds bench and data).")
+        return None
+    spec = importlib.util.spec_from_file_location(f"shared_{name}", path)
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def workloads() -> Any:
+    """The module that makes the workloads and measures them."""
+    made = module("workloads")
+    if made is None:
+        raise SystemExit("The shared workloads are needed here.")
+    return made

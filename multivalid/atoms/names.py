@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-LABEL, PREDICTION, WEIGHT = "__mv_label", "__mv_prediction", "__mv_weight"
+LABEL, PREDICTION, WEIGHT, CLUSTER = "__mv_label", "__mv_prediction", "__mv_weight", "__mv_cluster"

@@ -83,8 +83,8 @@ def audit(
         Non-negative weights. They say how much a row counts, not how often it was seen: the tests stay the same when all are doubled. A
         row of weight 0 is not there.
     cluster : array-like or column name, optional
-        Rows with the same value share their luck (a day of flights, a customer's claims): the unit of chance is then the cluster. For
-        rows in memory. Without it rows are taken as independent.
+        Rows with the same value share their luck (a day of flights, a customer's claims): the unit of chance is then the cluster.
+        Without it rows are taken as independent.
     positive : optional
         The label that counts as 1, such as ">50K" or True; every other one counts as 0.
     missing_rows : {"refuse", "drop"}

@@ -60,6 +60,11 @@ class Backtest:
         self.tau, self.losses, self.table, self._frame = tau, losses, table, frame
 
     @property
+    def off(self) -> list[str]:
+        """Names of the groups that fail the two-sided test or the one for understated risk, worst first."""
+        return backtest_text.off(self.table)
+
+    @property
     def verdict(self) -> str:
         """How many groups fail, in one line."""
         return backtest_text.verdict(self.table)

@@ -23,6 +23,12 @@ def verdict(table: Table) -> str:
     return f"{off} of {groups} groups miscalibrated at 5 % (two-sided), {under} with risk understated (one-sided){left}; Holm over groups."
 
 
+def off(table: Table) -> list[str]:
+    """Names of the groups that fail either test, worst first."""
+    fails = (table["p_adjusted"] <= LEVEL) | (table["one_sided_adjusted"] <= LEVEL)
+    return [str(table["name"][i]) for i in order(table) if fails[i]]
+
+
 def order(table: Table) -> list[int]:
     """The groups, worst first; those that cannot be told last."""
     return [int(i) for i in np.lexsort((-np.nan_to_num(table["wald"]), np.nan_to_num(table["p_value"], nan=2.0)))]

@@ -136,7 +136,7 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """How many groups are off beyond chance, and for how many the rows are too few to tell."""
+        """How many groups are off beyond chance, and for how many the rows cannot tell."""
         return verdict_line(self.table)
 
     @property

@@ -73,7 +73,7 @@ class SeveralAudit(Audit):
         """How many groups are off beyond chance in any column, the worst of them named with the column."""
         groups, columns = len(self.table["name"]), f"{len(self.grids)} columns"
         left = sum(unknown(one.table).size for one in self.coordinates)
-        rest = f" For {left} of {groups * len(self.grids)} (group, column) the rows are too few to tell." if left else ""
+        rest = f" For {left} of {groups * len(self.grids)} (group, column) the rows cannot tell." if left else ""
         if not self.off:
             return f"None of {groups} groups is off beyond chance at 5 % in any of {columns}.{rest}"
         found = [

@@ -83,7 +83,8 @@ class Certificate(Generic[N, W, B]):
     ----------
     status : str
         "converged": the error asked for was reached, and it is one worth asking for; in practical mode no group is off beyond chance
-        either. "vacuous": it was reached, but a constant prediction reaches it too. "blocked": some cells violate the goal, or in
+        either. "vacuous": it was reached, but a constant prediction reaches it too, or nothing was asked and the rows are too few for
+        any test. "blocked": some cells violate the goal, or in
         practical mode groups are off beyond chance, and nothing improves them. "budget": stopped early.
         "uncalibrated": the loop ended above its promise.
     mode : str
@@ -187,6 +188,8 @@ class Certificate(Generic[N, W, B]):
         return self.error_before is not None and not self.updates and bool(np.all(np.asarray(self.error_before) <= self.alpha))
 
     def _vacuous(self) -> str:
+        if not self.asked:
+            return "This promises nothing: the rows cannot tell of any group whether it is off."
         return f"This promises nothing: a constant prediction has an error of {self.trivial:.3g}, below the {self.alpha:.3g} asked."
 
     def _stuck(self) -> str:

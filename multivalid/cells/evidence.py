@@ -12,10 +12,9 @@ from multivalid.cells import tilt
 from multivalid.cells.clusters import ClusterSums, ClusterTest
 from multivalid.cells.finite import finite_limits
 from multivalid.cells.limits import ErrorLimits, Sums, coin_limits, noise_limits
-from multivalid.cells.pearson import lower_tail, upper_tail
 from multivalid.cells.residual import NoiseTest, ratio
 from multivalid.cells.terms import Law, TwoValued
-from multivalid.cells.two_valued import CoinTest, nearest_to_zero
+from multivalid.cells.two_valued import CoinTest, coin_tails, nearest_to_zero
 from multivalid.levels import SIGNIFICANCE
 from multivalid.properties.base import Array
 
@@ -143,21 +142,20 @@ class CoinEvidence(Evidence):
         return few, np.zeros_like(few)
 
     def row_interval(self, level: float) -> tuple[Array, Array]:
-        """By tilting the chances."""
-        return tilt.limits(self.sums, level)
+        """By tilting the chances, and wider where outcomes vary more than that explains."""
+        own = np.asarray(self.errors.honest.sum(axis=0))
+        return tilt.widen(*tilt.limits(self.sums, level), self.sums, self._sum_seen(), own, level)
 
     def _sum_seen(self) -> Array:
         return nearest_to_zero(*self.test.ends(self.test.total))
 
     def cell_z(self) -> Array:
-        """From Pearson's tails: one event where a thousandth was expected is no 30 standard errors."""
+        """From the law of coins: one event where a thousandth was expected is no 30 standard errors."""
         from scipy.special import ndtri
 
-        variance, seen = self.sums["u2q"], nearest_to_zero(*self.test.ends(self.sums))
-        z, skewness = ratio(seen, np.sqrt(variance)), ratio(self.sums["u3t"], np.maximum(variance, 0.0) ** 1.5)
-        low, high = self.test.beyond(seen, self.sums, lower_tail(z, skewness), upper_tail(z, skewness))
-        low, high = np.clip(low, 1e-300, 0.5), np.clip(high, 1e-300, 0.5)  # a tail of more than half is no surprise
-        return np.asarray(np.where(variance > 0, np.where(low < high, ndtri(low), -ndtri(high)), np.nan))
+        seen = nearest_to_zero(*self.test.ends(self.sums))
+        low, high = (np.clip(tail, 1e-300, 0.5) for tail in coin_tails(self.sums, seen, self.test.unequal))
+        return np.asarray(np.where(self.sums["u2q"] > 0, np.where(low < high, ndtri(low), -ndtri(high)), np.nan))
 
     def cell_variance(self) -> Array:
         """The larger of the variance that predictions give and the one seen."""

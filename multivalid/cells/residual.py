@@ -69,7 +69,7 @@ class NoiseTest:
         return np.asarray(self.level_variance.sum(axis=0) * self.noisier)
 
     def gap(self) -> Array:
-        """Two-sided p-value of ΣwV.
+        """Two-sided p-value of ΣwV; 1 where V is 0 in every row.
 
         A skewed law moves the tails of the studentised sum by an amount that the sample tells badly; each tail is the largest of the
         normal one and the two that a skewness as seen would give, without and with the variance estimated from the same rows.
@@ -81,7 +81,7 @@ class NoiseTest:
         laws = [(0.0 * z, 0.0 * z), (0.0 * z, skewness), (-own * skewness / 2, (1 - 3 * own) * skewness)]
         low = np.max([lower_tail(z - shift, bend) for shift, bend in laws], axis=0)
         high = np.max([upper_tail(z - shift, bend) for shift, bend in laws], axis=0)
-        return np.asarray(np.where(variance > 0, two_sided(low, high), np.nan))
+        return np.asarray(np.where(variance > 0, two_sided(low, high), np.where(self._exact, 1.0, np.nan)))
 
     @cached_property
     def skewness(self) -> Array:
@@ -94,7 +94,12 @@ class NoiseTest:
         """Whether the rows cannot tell: too few on one side of 0, or one row carries the sum of squares."""
         t = self.total
         sides = np.minimum(t["above"], t["below"]) < EACH_SIDE
-        return np.asarray(sides | (ratio(t["x2"] ** 2, t["x4"]) < HEAVY))
+        return np.asarray((sides | (ratio(t["x2"] ** 2, t["x4"]) < HEAVY)) & ~self._exact)
+
+    @property
+    def _exact(self) -> NDArray[np.bool_]:
+        """Whether V is 0 in every row, and there are rows enough to say so."""
+        return np.asarray((self.total["x2"] == 0) & (self.total["rows"] >= 2 * EACH_SIDE))
 
     @cached_property
     def chi_square(self) -> tuple[Array, Array]:

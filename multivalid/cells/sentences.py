@@ -94,26 +94,27 @@ def headlines(table: Table, units: Units) -> list[str]:
 
 
 def unknown(table: Table) -> NDArray[np.intp]:
-    """Groups with rows, for which they are too few to tell."""
+    """Groups with rows that cannot tell."""
     return np.flatnonzero(np.isnan(table["p_value"]) & (table["rows"] > 0))
 
 
 def unknown_lines(table: Table, units: Units) -> list[str]:
-    """What cannot be told, and how large a gap would have to be."""
+    """For whom the rows cannot tell, why, and how large a gap would have to be at least."""
     found = unknown(table)
     if not found.size:
         return []
     least, most = float(np.nanmin(table["detectable"][found])), float(np.nanmax(table["detectable"][found]))
     named = ", ".join(str(table["name"][i]) for i in found[:3]) + (", …" if found.size > 3 else "")
     reach = units.named(most) if units.number(least) == units.number(most) else f"{units.number(least)} to {units.named(most)}"
-    return [f"Cannot tell for {named}: too few rows; only gaps of about {reach} would show in four cases of five."]
+    why = "too few rows, nearly all of them on one side of the predictions, or a few that outweigh the others"
+    return [f"Cannot tell for {named}: {why}. Gaps below about {reach} would be found in fewer than four cases of five."]
 
 
 def verdict_line(table: Table) -> str:
     """How many groups are off beyond chance, the worst of them named, and how many cannot be told."""
     off, groups = off_groups(table), len(table["name"])
     left = unknown(table).size
-    rest = f" For {left} the rows are too few to tell." if left else ""
+    rest = f" For {left} the rows cannot tell." if left else ""
     if not off:
         return f"None of {groups} groups is off beyond chance at 5 %.{rest}"
     named = ", ".join(off[:3]) + (", …" if len(off) > 3 else "")

@@ -85,7 +85,7 @@ class TwoValued(Law):
 
     def terms(self, row: Row) -> dict[str, Term]:
         """The terms of `names`, for a row with `low` and `high`."""
-        # A prediction outside the range of its labels leaves no room for chance: p is then 0 or 1.
+        # A prediction outside the range of its labels leaves no room for chance: p is then 0 or 1 (but S is reckoned from what was said).
         low, high = row.low * row.as_number(row.low < 0), row.high * row.as_number(row.high > 0)
         p, rest = (
             -low / (high - low),
@@ -95,7 +95,7 @@ class TwoValued(Law):
         t = q * (rest - p)
         u, u2, u3, u4 = powers(row)
         uq, ut = u * q, u * t
-        made = {"u": u, "u2": u2, "u3": u3, "u4": u4, "ur": u * rest, "uq": uq, "ut": ut, "u4qq": u4 * q * q}
+        made = {"u": u, "u2": u2, "u3": u3, "u4": u4, "ur": row.weight * row.high, "uq": uq, "ut": ut, "u4qq": u4 * q * q}
         made |= {"u2q": uq, "u3t": ut, "u4q": uq} if row.plain else {"u2q": u2 * q, "u3t": u3 * t, "u4q": u4 * q}
         made |= {"tied": u * row.as_number(row.tied)} if self.jumps else {}
         return {name: made[name] for name in self.names}

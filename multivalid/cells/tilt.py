@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multivalid.cells.pearson import lower_tail, upper_tail
+from multivalid.cells.coins import lower_tail, upper_tail
+from multivalid.cells.two_valued import coin_size
 from multivalid.properties.base import Array
 
 FARTHEST = 40.0  # log-odds: e⁻⁴⁰ is nothing
@@ -29,6 +30,8 @@ class TiltedChances:
     third: Array
     per_square: Array  # Σu²/Σu and Σu³/Σu per cell: from moments in u to those of the sum
     per_cube: Array
+    expected: Array  # of the sum of low coins, at θ = 0, per group
+    unit: Array  # size of a typical coin, per group
 
     @classmethod
     def of(cls, sums: Mapping[str, Array]) -> TiltedChances:
@@ -36,7 +39,8 @@ class TiltedChances:
         chance, weight = two_points(sums["u"], sums["ur"], sums["uq"], -sums["ut"])
         some = sums["u"] > 0
         square, cube = (np.divide(sums[k], sums["u"], out=np.zeros_like(sums["u"]), where=some) for k in ("u2", "u3"))
-        return cls(chance, weight, sums["u2q"].sum(axis=0), -sums["u3t"].sum(axis=0), square, cube)
+        total = {name: sums[name].sum(axis=0) for name in ("u2q", "u3t", "u4q", "ur")}
+        return cls(chance, weight, total["u2q"], -total["u3t"], square, cube, total["ur"], coin_size(total))
 
     def moments(self, theta: Array) -> tuple[Array, Array, Array]:
         """How far the tilt moves the sum's mean, and its variance and third moment then, for one θ per group."""
@@ -51,6 +55,15 @@ class TiltedChances:
         third = self.third + (self.per_cube * lean).sum(axis=(0, 1))
         return change.sum(axis=(0, 1)), np.maximum(variance, 0.0), third
 
+    def best(self, seen: Array) -> tuple[Array, Array]:
+        """What one expects of the sum when the chances are tilted towards what was seen as far as they can be, and its variance then."""
+        low, high = np.full(seen.shape, -FARTHEST), np.full(seen.shape, FARTHEST)
+        for _ in range(HALVINGS):
+            theta = (low + high) / 2
+            above = self.moments(theta)[0] > seen
+            high, low = np.where(above, theta, high), np.where(above, low, theta)
+        return self.moments((low + high) / 2)[:2]
+
     def limit(self, seen: Array, level: float, *, upper: bool) -> Array:
         """The mean shift at which a sum as far out as the one seen has probability `level`."""
         low, high = np.full(seen.shape, -FARTHEST), np.full(seen.shape, FARTHEST)
@@ -58,9 +71,9 @@ class TiltedChances:
             theta = (low + high) / 2
             shift, variance, third = self.moments(theta)
             safe = np.maximum(variance, 1e-12 * self.variance + 1e-100)
-            z, skewness = (seen - shift) / np.sqrt(safe), third / safe**1.5
+            law = (self.expected + seen) / self.unit, (self.expected + shift) / self.unit, safe / self.unit**2, third / self.unit**3
             # The tail that shrinks as θ leaves the data behind: below the sum seen for the upper limit, above it for the lower.
-            too_far = lower_tail(z, skewness) < level if upper else upper_tail(z, skewness) > level
+            too_far = lower_tail(*law) < level if upper else upper_tail(*law) > level
             high, low = np.where(too_far, theta, high), np.where(too_far, low, theta)
         return self.moments((low + high) / 2)[0]
 
@@ -106,6 +119,46 @@ def limits(sums: Mapping[str, Array], level: float) -> tuple[Array, Array]:
         b = _limit(tilted, total, total["v"], level, upper)
         ends.append(np.clip(0.0, _limit(tilted, total, total["v"] - tied, level, upper), b) if tied.any() else b)
     return ends[0], ends[1]
+
+
+def widen(low: Array, high: Array, sums: Mapping[str, Array], seen: Array, own: Array, level: float) -> tuple[Array, Array]:
+    """Limits with room for chances that no tilt reaches.
+
+    Over-confident predictions say 0.01 and 0.99 where the chances are 0.3 and 0.7: outcomes then vary more than the tilted chances allow.
+    `own` is the variance of each group's sum about the rates seen at its levels. What it has above that of the tilt, beyond its own
+    noise, is added to the squares of both half-widths. Chances of 0 and 1 do not move at all: the limits are then those of one rate for the
+    whole group.
+    """
+    from scipy.special import ndtri
+
+    total = {name: sums[name].sum(axis=0) for name in ("weight", "u", "u2", "ur", "u2q", "u4q")}
+    noise = coin_size(total) * np.sqrt(own * np.clip(1 - 4 * _ratio(own, total["u2"]), 0.0, 1.0))
+    expected, variance = TiltedChances.of(sums).best(-seen)
+    more = _ratio(np.maximum(own - variance - noise / 2, 0.0), total["weight"] ** 2) * ndtri(level) ** 2
+    middle, ends = _ratio(seen, total["weight"]), [_ratio(end, total["weight"]) for end in (total["ur"] - total["u"], total["ur"])]
+    moved = (np.abs(expected + seen) <= 1e-6 * total["u"]) & (total["u2q"] > 0)
+    apart = _one_rate(total, seen, level)
+    below, above = (np.sqrt(half**2 + more) for half in (middle - low, high - middle))
+    wide = np.maximum(middle - below, ends[0]), np.minimum(middle + above, ends[1])
+    return tuple(  # type: ignore[return-value]
+        np.where(moved, np.where(more > 0, new, old), one) for old, new, one in zip((low, high), wide, apart, strict=True)
+    )
+
+
+def _one_rate(total: Mapping[str, Array], seen: Array, level: float) -> tuple[Array, Array]:
+    """Limits where every coin has the same chance, which nothing is known of (Jeffreys' interval)."""
+    from scipy.special import betaincinv
+
+    coins = _ratio(total["u"] ** 2, total["u2"])
+    hits = np.clip(_ratio(seen + total["u"] - total["ur"], total["u"]), 0.0, 1.0) * coins
+    low, high = (betaincinv(hits + 0.5, coins - hits + 0.5, chance) for chance in (level, 1 - level))
+    low, high = np.where(hits <= 0, 0.0, low), np.where(hits >= coins, 1.0, high)
+    made = [_ratio(total["u"] * rate - total["u"] + total["ur"], total["weight"]) for rate in (low, high)]
+    return made[0], made[1]
+
+
+def _ratio(top: Array, bottom: Array) -> Array:
+    return np.divide(top, bottom, out=np.zeros(np.broadcast(top, bottom).shape), where=bottom > 0)
 
 
 def _limit(tilted: TiltedChances, total: Mapping[str, Array], seen: Array, level: float, upper: bool) -> Array:

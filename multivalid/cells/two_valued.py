@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from multivalid.cells import coins
 from multivalid.cells.merge import add_up, count, join_levels
-from multivalid.cells.pearson import lower_tail, upper_tail
 from multivalid.properties.base import Array
 
 Sums = Mapping[str, Array]
@@ -45,6 +45,29 @@ def shape_tail(statistic: Array, freedom: Array) -> Array:
     return np.asarray(np.where(freedom > 0, gammaincc(np.maximum(freedom, 1e-9) / 2, statistic / 2), np.nan))
 
 
+def coin_size(sums: Sums) -> Array:
+    """That of a typical coin, in units of the sums: the size of all where they are alike."""
+    return np.sqrt(np.divide(sums["u4q"], sums["u2q"], out=np.ones_like(sums["u2q"]), where=sums["u2q"] > 0))
+
+
+def coin_tails(sums: Sums, s: Array, unequal: bool) -> tuple[Array, Array]:
+    """Probability that S is as low, and as high, as `s`; half of what was seen counts. `unequal`: the coins differ in size."""
+    variance, third, unit = sums["u2q"], sums["u3t"], coin_size(sums)
+    # Low values are counted: for the probability of an event they are the events, and a small chance has its digits.
+    law = (sums["ur"] - s) / unit, sums["ur"] / unit, variance / unit**2, -third / unit**3
+    low, high = coins.upper_tail(*law), coins.lower_tail(*law)
+    if not unequal:
+        return low, high
+    from scipy.special import ndtr
+
+    # A binomial law ends on its short side; a sum with a few large coins does not.
+    z, skewness = np.divide(s, np.sqrt(variance), out=np.zeros_like(s), where=variance > 0), _skewness(third, variance)
+    return (
+        np.where(skewness > 0, np.maximum(low, ndtr(z)), low),
+        np.where(skewness < 0, np.maximum(high, ndtr(-z)), high),
+    )
+
+
 @dataclass(frozen=True)
 class CoinTest:
     """Tests of gap and shape for every group.
@@ -61,7 +84,7 @@ class CoinTest:
 
     @cached_property
     def unequal(self) -> bool:
-        """Whether the coins are of unequal size: then a skewed sum need not look like a gamma law."""
+        """Whether the coins are of unequal size: then a skewed sum need not look like a binomial law."""
         t = self.total
         return bool(np.any(t["u2"] ** 2 < (1 - 1e-9) * t["u"] * t["u3"]))
 
@@ -81,32 +104,10 @@ class CoinTest:
 
     def _tails(self, s: Array) -> Array:
         t = self.total
-        variance = t["u2q"]
-        certain = variance <= 0
-        z = np.divide(s, np.sqrt(variance), out=np.zeros_like(s), where=~certain)
-        skewness = _skewness(t["u3t"], variance)
-        low, high = self.beyond(s, t, lower_tail(z, skewness), upper_tail(z, skewness))
-        if self.unequal:  # a gamma law ends on its short side; a sum with a few large coins does not
-            from scipy.special import ndtr
-
-            low, high = (
-                np.where(skewness > 0, np.maximum(low, ndtr(z)), low),
-                np.where(skewness < 0, np.maximum(high, ndtr(-z)), high),
-            )
+        low, high = coin_tails(t, s, self.unequal)
         # Predictions that leave nothing to chance are right, or wrong beyond doubt.
         sure = np.where(np.abs(s) <= ROUNDING * np.maximum(t["u"], 1.0), 1.0, 0.0)
-        return np.asarray(np.where(certain, sure, two_sided(low, high)))
-
-    @staticmethod
-    def beyond(s: Array, sums: Sums, low: Array, high: Array) -> tuple[Array, Array]:
-        """The two tails, where S may be at an end of its range: it is surely at most its maximum, and at least its minimum.
-
-        A law without atoms does not know this. Where a thousandth of an event is expected and none comes, it takes the outcome that
-        almost surely comes for a rare one.
-        """
-        reach = ROUNDING * np.maximum(sums["u"], 1.0)
-        low = np.where(s >= sums["ur"] - reach, 1.0, low)
-        return low, np.where(s <= sums["ur"] - sums["u"] + reach, 1.0, high)
+        return np.asarray(np.where(t["u2q"] <= 0, sure, two_sided(low, high)))
 
     def few(self) -> NDArray[np.bool_]:
         """Whether a few heavy rows decide: their weights hide the others."""
@@ -139,8 +140,8 @@ class CoinTest:
 
         def enough(variance: Array, size: Array, third: Array, rows: Array) -> NDArray[np.bool_]:
             # In coins: the variance divided by the mean square of u.
-            coins = np.divide(variance * rows, size, out=np.zeros_like(size), where=size > 0)
+            number = np.divide(variance * rows, size, out=np.zeros_like(size), where=size > 0)
             straight = np.abs(_skewness(third, variance)) <= LOPSIDED if unequal else True
-            return np.asarray((coins >= ENOUGH) & straight)
+            return np.asarray((number >= ENOUGH) & straight)
 
         return enough

@@ -28,9 +28,7 @@ def audit(
     property: options.Prop = "mean",
     weight: options.Weight = None,
     model: Annotated[Path | None, typer.Option("--model", "-m", help="Audit the predictions of this model instead.")] = None,
-    cluster: Annotated[
-        str | None, typer.Option("--cluster", help="Column of clusters whose rows share their luck: days, customers.")
-    ] = None,
+    cluster: options.Cluster = None,
     fail_above: options.Fail = None,
     fail_if_off: options.FailIfOff = False,
     report: options.Report = None,
@@ -55,7 +53,6 @@ def audit(
     ):
         predicted = columns if len(columns) > 1 else columns[0]
         rows, asked = labels.accept(store.rows, label, items)
-        rows = rows if cluster is None else rows.to_arrow_table()  # luck is summed cluster by cluster, in memory
         if fitted is not None:
             found = fitted.audit(label, predicted, data=rows, sample_weight=weight, cluster=cluster)
         else:

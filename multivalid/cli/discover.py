@@ -32,6 +32,7 @@ def discover(
     missing_rows: options.MissingRows = "refuse",
     property: options.Prop = "mean",
     weight: options.Weight = None,
+    cluster: options.Cluster = None,
     depth: Annotated[int, typer.Option("--depth", help="Most conditions in a group.", min=1, max=3)] = 3,
     most: Annotated[int, typer.Option("--most", help="Most groups to test.", min=1)] = 20,
     fail_if_off: FailIfOff = False,
@@ -54,9 +55,10 @@ def discover(
     ):
         predicted = columns if len(columns) > 1 else columns[0]
         rows, asked = labels.accept(store.rows, label, items)
+        rows = rows if cluster is None else rows.to_arrow_table()  # clusters are kept whole, in memory
         found = mv.discover(
             label, predicted, data=rows, features=names, property=target, groups=asked, depth=depth, most=most,
-            sample_weight=weight, random_state=seed,
+            sample_weight=weight, cluster=cluster, random_state=seed,
         )  # fmt: skip
         if report is not None:
             found.report(out.place(report), settings=data.settings)

@@ -40,6 +40,7 @@ MissingRows = Annotated[
 ]
 Prop = Annotated[str, typer.Option("--property", help="What is predicted: mean, quantile:0.9, expectile:0.8, …")]
 Weight = Annotated[str | None, typer.Option("--weight", help="Column with weights.")]
+Cluster = Annotated[str | None, typer.Option("--cluster", help="Column of clusters whose rows share their luck: days, customers.")]
 Holdout = Annotated[
     str | None, typer.Option("--holdout", help="Rows to judge on: a share such as 0.3, a predicate, or a boolean column.")
 ]

@@ -135,6 +135,8 @@ class JointCertificate(Certificate[Two, Counts, BlockedPair]):
         return f"{self.updates[0]:,} + {self.updates[1]:,} updates in {passes}{within}.{score}"
 
     def _vacuous(self) -> str:
+        if not self.asked:
+            return super()._vacuous()
         assert self.trivial is not None
         found = [
             f"{'first' if k == 0 else 'second'} coordinate: {self.trivial[k]:.3g}, below {self.alpha[k]:.3g}"

@@ -30,7 +30,7 @@ from multivalid.joint.score import comparable_scores
 from multivalid.joint.theorem import with_holdout
 from multivalid.joint.trivial import trivial_errors
 from multivalid.practical import fit as batch
-from multivalid.practical.certify import on_rows_fitted
+from multivalid.practical.certify import nothing_told, on_rows_fitted
 from multivalid.practical.data import shuffle, unit_numbers
 from multivalid.practical.start import chance_limit
 from multivalid.properties import Pair, Quantile
@@ -238,7 +238,9 @@ def _certify(
     spent = not goal.control.room(max(updates))
     fine = error[0] <= alpha[0] and stage <= alpha[1] and not found.off
     trivial = None if goal.alpha == (None, None) else trivial_errors(rows, pair)
-    empty = trivial is not None and any(a is not None and a > t for a, t in zip(goal.alpha, trivial, strict=True))
+    empty = (
+        nothing_told(found) if trivial is None else any(a is not None and a > t for a, t in zip(goal.alpha, trivial, strict=True))
+    )
     scores = comparable_scores(pair, rows.predictions, final, rows.labels)
     nan = float("nan")
     potential = [np.average(pair.first.score(p[:, 0], rows.labels), weights=rows.weights) for p in (rows.predictions, final)]

@@ -39,8 +39,10 @@ def certify(
     off = found.off if error > negligible else []
     goal = alpha if alpha is not None else _yardstick(found, negligible, bool(off))
     reached = error <= goal and not off
-    trivial = None if alpha is None else _of_a_constant(rows, prop)
-    empty = trivial is not None and goal > trivial
+    trivial = _of_a_constant(rows, prop)
+    # Where nothing was asked the tests decide, and promise nothing where none could be made.
+    untested = alpha is None and error > negligible and nothing_told(found)
+    empty = untested or (alpha is not None and trivial is not None and goal > trivial)
     status = "budget" if stopped else (("vacuous" if empty else "converged") if reached else "blocked")
     best = prop.score(prop.solve_points(rows.labels), rows.labels)
     said = on_rows_fitted(found) if error > negligible else ""
@@ -74,6 +76,11 @@ def _of_a_constant(rows: Rows, prop: Property) -> float | None:
     place = np.zeros(len(rows.labels), dtype=np.intp)
     weight, total = tabulate_groups(rows.membership, place, [rows.weights, rows.weights * v], 1)
     return float(np.max(ratio(total**2, weight)) / weight[0, 0])
+
+
+def nothing_told(found: Audit) -> bool:
+    """Whether the rows cannot tell of any group whether it is off."""
+    return all(np.isnan(one.table["p_value"]).all() for one in found.coordinates)
 
 
 def on_rows_fitted(found: Audit) -> str:

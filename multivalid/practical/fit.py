@@ -126,8 +126,8 @@ def _choose(rows: LinkRows, base: Array, loss: Matching, goal: Goal, trace: _Tra
     kept: Candidate | None = None
     report: list[str] = []
     try:
-        parts, candidates = _held_out(rows, base, loss, goal, trace)
-        best, report = accept.choose(parts, goal.needed_rows, "rows" if rows.cluster is None else "clusters")
+        parts, rights, candidates = _held_out(rows, base, loss, goal, trace)
+        best, report = accept.choose(parts, goal.needed_rows, "rows" if rows.cluster is None else "clusters", rights)
         if best is None:
             return None, report, False
         if len(parts) > 1:
@@ -143,15 +143,18 @@ def _choose(rows: LinkRows, base: Array, loss: Matching, goal: Goal, trace: _Tra
 
 def _held_out(
     rows: LinkRows, base: Array, loss: Matching, goal: Goal, trace: _Trace
-) -> tuple[list[dict[str, Array]], list[Candidate]]:
-    """Gains on the rows left out of each split, and the candidates of the last split."""
+) -> tuple[list[dict[str, Array]], list[accept.InputRight], list[Candidate]]:
+    """Gains on the rows left out of each split, what chance makes of them if the input is right, and the candidates of the last split."""
     parts: list[dict[str, Array]] = []
+    rights: list[accept.InputRight] = []
+    binary = accept.are_events(rows.labels, base)
     candidates: list[Candidate] = []
     for out, testing, fitting in _splits(rows):
         candidates = _candidates(fitting, loss, goal)
         parts.append(accept.gains(base[out], testing, candidates, loss))
+        rights.append(accept.input_right(base[out], testing, candidates, loss, binary=binary))
         trace.tell()
-    return parts, candidates
+    return parts, rights, candidates
 
 
 def _again(kept: Candidate, rows: LinkRows, loss: Matching, goal: Goal) -> Candidate:

@@ -204,7 +204,9 @@ class _Search:
     def named(self) -> tuple[_Plan, list[str]]:
         """What the named groups reach, fitted inside the split; the input itself when that is as good."""
         made = practical._candidates(self.inside, self.loss, self.goal)
-        best, report = accept.choose([accept.gains(self.base[self.held], self.out, made, self.loss)])
+        binary = accept.are_events(self.out.labels, self.base[self.held])
+        right = accept.input_right(self.base[self.held], self.out, made, self.loss, binary=binary)
+        best, report = accept.choose([accept.gains(self.base[self.held], self.out, made, self.loss)], rights=[right])
         if best is None:
             return self.untouched(), report
         kept = practical._up_to(best, made)

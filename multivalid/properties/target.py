@@ -199,8 +199,8 @@ class Target(ABC):
             f"leave losses=True."
         )
 
-    def check_sides(self, predictions: Array, labels: Array) -> None:
-        """Refuse predictions (rows, coordinates) or labels that lie on the wrong side for this target; most have one side only."""
+    def check_sides(self, predictions: Array, labels: Array, most: float = 0.0) -> None:
+        """Refuse predictions (rows, coordinates) or labels on the wrong side for this target, in more than a share `most` of the rows."""
         return
 
     def residuals(self, predictions: ArrayLike, labels: ArrayLike) -> Array:

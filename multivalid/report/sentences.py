@@ -18,6 +18,8 @@ MEANING = {
 
 PRACTICAL = {
     "converged": "On the rows fitted no group is off beyond chance.",
+    "vacuous": "This promises nothing: a constant prediction has no larger error than was asked for, or the rows fitted cannot tell "
+    "of any group whether it is off.",
     "blocked": "On the rows fitted groups are off beyond chance, or above the error asked for, and no correction held up on rows held out.",
 }
 

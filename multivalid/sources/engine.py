@@ -17,6 +17,7 @@ from multivalid.atoms.partitions import fold
 from multivalid.atoms.response import Piecewise
 from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT, totals_of
 from multivalid.atoms.table import AtomTable, build
+from multivalid.cells.clusters import ClusterSums, level_blocks
 from multivalid.cells.gather import ChanceTerms
 from multivalid.cells.sums import CellSums
 from multivalid.errors import InputError
@@ -49,6 +50,7 @@ class EngineSource:
     patterns: int | None = None  # how many combinations of groups there are, where that is known
     crowded: bool = False  # there are too many combinations of values of the columns that the groups use
     notes: list[str] = field(default_factory=list, compare=False)
+    clustered: bool = False  # the frame has a column of clusters, whose rows share their luck
 
     def __len__(self) -> int:
         return self.totals.rows
@@ -122,15 +124,24 @@ class EngineSource:
         found = dict(zip(chance.law.names, np.moveaxis(sums[..., split:], 2, 0), strict=True))
         return (made.with_chance(chance.law, found, chance.mean_weight, chance.scale),)
 
-    def clusters(self, coordinate: Coordinate, grid: Grid, sums: CellSums) -> None:
-        """None: clusters are for rows in memory."""
-        return
+    def clusters(self, coordinate: Coordinate, grid: Grid, sums: CellSums) -> ClusterSums | None:
+        """Sums over the clusters of each group, on a few blocks of the levels; None where rows are independent."""
+        if not self.clustered or sums.chance is None:
+            return None
+        from multivalid.sources.engine_clusters import cluster_sums
+
+        block = level_blocks(sums.chance["u2q" if "u2q" in sums.chance else "x2"][:, 0])
+        edges = grid.boundaries[np.flatnonzero(np.diff(block))]
+        weight = nw.col(WEIGHT) / (self.totals.weight / max(len(self), 1))
+        v = coordinate.residual(expressions(), [nw.col(PREDICTION)], nw.col(LABEL))
+        number = place(nw.col(PREDICTION), edges)
+        return cluster_sums(self.frame, self.groups, number, int(block[-1]) + 1, weight * v / sums.scale, weight)
 
     def _chance(self, coordinate: Coordinate) -> ChanceTerms:
         ends = [self.totals.least, self.totals.most, self.totals.lowest, self.totals.highest]
         largest = max((abs(end) for end in ends if math.isfinite(end)), default=1.0)
         return ChanceTerms.of(
-            coordinate, binary=self.totals.binary, mean_weight=self.totals.weight / max(len(self), 1), largest=largest
+            coordinate, binary=self.totals.of_events, mean_weight=self.totals.weight / max(len(self), 1), largest=largest
         )
 
     def mean_score(self, coordinate: Coordinate) -> float:

@@ -16,6 +16,7 @@ from multivalid.groups.remote import Frame, fetch, schema_of
 from multivalid.properties import Property
 from multivalid.properties.ops import expressions
 from multivalid.sources.engine import EngineSource
+from multivalid.sources.engine_clusters import with_cluster
 from multivalid.sources.sets import tabulate_sets
 from multivalid.sources.totals import Totals
 
@@ -29,17 +30,19 @@ def open_engine(
     sample_weight: Any,
     prop: Property | None = None,
     weightless: bool = False,
+    cluster: Any = None,
 ) -> EngineSource:
     """Check the columns, fit the groups, and keep everything where it is."""
-    opened, totals = checked(frame, y_true, y_pred, sample_weight, weightless=weightless)
+    opened, totals = checked(with_cluster(frame, cluster), y_true, y_pred, sample_weight, weightless=weightless)
+    clustered = cluster is not None
     if prop is not None:
         check_labels(prop, opened, totals)
     if isinstance(groups, FittedGroups):
         groups.expressions(schema_of(opened))  # refuses columns that are not there or of another type
-        return EngineSource(opened, groups, totals)
+        return EngineSource(opened, groups, totals, clustered=clustered)
     spec = groups if isinstance(groups, Groups) else Groups(groups)
     fitted, patterns = fit_lazy(spec, opened, totals.rows, lambda candidates: _survey(opened, candidates))
-    return EngineSource(opened, fitted, totals, patterns)
+    return EngineSource(opened, fitted, totals, patterns, clustered=clustered)
 
 
 def _survey(frame: Frame, groups: FittedGroups) -> Survey:

@@ -196,7 +196,7 @@ class MemorySource:
         """What is known of V when predictions are right, and the terms to sum."""
         largest = float(np.abs(v).max(initial=0.0))
         return ChanceTerms.of(
-            coordinate, binary=self.totals.binary, mean_weight=self.totals.weight / max(len(self), 1), largest=largest
+            coordinate, binary=self.totals.of_events, mean_weight=self.totals.weight / max(len(self), 1), largest=largest
         )
 
     def clusters(self, coordinate: Coordinate, grid: Grid, sums: CellSums) -> ClusterSums | None:

@@ -9,7 +9,6 @@ import narwhals as nw
 import numpy as np
 
 from multivalid.atoms.summary import LABEL
-from multivalid.errors import InputError
 from multivalid.groups.remote import fetch, gather, lazy_frame
 from multivalid.properties import Property
 from multivalid.sources.engine import EngineSource
@@ -56,7 +55,7 @@ def open_source(
         For groups that are fitted already, and were given as boolean arrays: these arrays for the new rows.
 
     cluster : array-like or column name, optional
-        Rows with the same value share their luck; for rows in memory.
+        Rows with the same value share their luck.
 
     Examples
     --------
@@ -67,12 +66,8 @@ def open_source(
     """
     frame = lazy_frame(data)
     width = len(target.coordinates)
-    if frame is not None and cluster is not None:
-        raise InputError(
-            "cluster needs rows in memory, as luck is summed cluster by cluster; collect the frame first (df.collect())."
-        )
     if frame is not None and isinstance(target, Property):
-        stays = open_engine(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=target)
+        stays = open_engine(y_true, y_pred, groups=groups, frame=frame, sample_weight=sample_weight, prop=target, cluster=cluster)
         note = scale_note(target, stays.totals, lambda: _only_one_and_two(stays))
         return replace(stays, groups=stays.groups.noting([note])) if note else stays
     if frame is not None and not target.joint:

@@ -45,7 +45,7 @@ class BlockSet:
 def tabulate_sets(frame: Frame, groups: FittedGroups, number: nw.Expr, numbers: int, terms: Sequence[nw.Expr]) -> Array:
     """Σ of every term over the rows of each (number, group): shape (numbers, groups, terms); everyone is group 0."""
     keys = KeyColumns(schema_of(frame))
-    sets = list(_sets(groups.kept, keys)) or [BlockSet((), (), 1)]
+    sets = list(block_sets(groups.kept, keys)) or [BlockSet((), (), 1)]
     slim = frame.select(*keys.expressions.values(), number.alias(_NUMBER), *(term.alias(f"__s{i}") for i, term in enumerate(terms)))
     table = np.zeros((numbers, len(groups), len(terms)))
     found = grouping_sets(slim, [[*one.keys, _NUMBER] for one in sets], [f"__s{i}" for i in range(len(terms))])
@@ -54,7 +54,7 @@ def tabulate_sets(frame: Frame, groups: FittedGroups, number: nw.Expr, numbers: 
         sums = np.stack([np.asarray(made[f"__s{i}"].to_numpy(), dtype=np.float64) for i in range(len(terms))], axis=1)
         if place == 0:  # every row is in every set
             np.add.at(table[:, 0], at, sums)
-        for offset, inside in _members(one, made):
+        for offset, inside in members(one, made):
             np.add.at(table[:, one.start + offset], at[inside], sums[inside])
     return table
 
@@ -95,19 +95,20 @@ class KeyColumns:
         return name
 
 
-def _sets(kept: Sequence[Kept], keys: KeyColumns) -> Iterator[BlockSet]:
+def block_sets(kept: Sequence[Kept], keys: KeyColumns, together: int = TOGETHER) -> Iterator[BlockSet]:
+    """The grouping sets of all groups, `together` free predicates in one."""
     start = 1
     for single, run in itertools.groupby((one for one in kept if one.codes), key=lambda one: isinstance(one.block, Holds)):
         waiting = list(run)
-        for part in range(0, len(waiting), TOGETHER if single else 1):
-            here = tuple(waiting[part : part + (TOGETHER if single else 1)])
+        for part in range(0, len(waiting), together if single else 1):
+            here = tuple(waiting[part : part + (together if single else 1)])
             blocks = [one.block for one in here if isinstance(one.block, Holds)]
             names = (keys.bits(blocks),) if single else keys.of(here[0].block)  # type: ignore[arg-type]
             yield BlockSet(here, names, start)
             start += sum(len(one.codes) for one in here)
 
 
-def _members(one: BlockSet, made: nw.DataFrame[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+def members(one: BlockSet, made: nw.DataFrame[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
     """For each group of a set: how far it is from the first, and the lines of the result that it holds."""
     if not one.kept:
         return

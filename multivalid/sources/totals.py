@@ -24,6 +24,14 @@ class Totals:
     binary: bool = False
 
     @property
+    def of_events(self) -> bool:
+        """Whether labels say whether an event happened: all are 0 or 1, and if all are equal, predictions could be chances.
+
+        A sample of claims may hold none: its labels are all 0, and predictions of 3 are no less right for that.
+        """
+        return self.binary and (self.least < self.most or not (self.lowest < 0 or self.highest > 1))
+
+    @property
     def effective(self) -> float:
         """Kish's effective number of rows."""
         return self.weight**2 / self.squares

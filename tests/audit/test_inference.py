@@ -105,3 +105,45 @@ def test_holm():
         p[: size // 3] = p[0]  # ties
         np.testing.assert_allclose(holm(p), audit_naive.holm(list(p)), rtol=1e-15)
     np.testing.assert_allclose(holm(np.array([0.01, 0.02, 0.9])), [0.03, 0.04, 0.9])
+
+
+@pytest.mark.parametrize("steep", [1.0, 2.0, 6.0, np.inf])
+def test_intervals_hold_for_over_confident_predictions(steep):
+    """0.01 and 0.99 said where the chances are 0.3 and 0.7: outcomes vary more than any tilt of the chances said."""
+    held = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        z, group = rng.normal(-1, 1.5, 1500), rng.random(1500) < 0.2
+        truth = 1 / (1 + np.exp(-z))
+        said = (z > 0).astype(float) if steep == np.inf else 1 / (1 + np.exp(-steep * z))
+        table = mv.audit((rng.random(1500) < truth) * 1.0, said, groups=[group]).table
+        right = np.array([(said - truth).mean(), (said - truth)[group].mean()])
+        held += bool(((table["gap_low"] <= right) & (right <= table["gap_high"])).all())
+    assert held >= 52  # .95 asked for: 57 expected
+
+
+def test_predictions_outside_the_labels_range_keep_their_gap_in_its_interval():
+    rng = np.random.default_rng(0)
+    y = (rng.random(500) < 0.5) * 1.0
+    for said in (1.5, 1.0, 0.0, -2.0):
+        table = mv.audit(y, np.full(500, said), groups=[]).table
+        assert table["gap_low"][0] < said - y.mean() < table["gap_high"][0]
+        assert table["gap_high"][0] - table["gap_low"][0] < 0.2
+        assert table["p_adjusted"][0] == 0
+
+
+def test_predictions_that_are_exactly_right_are_not_off_and_one_side_cannot_tell():
+    y = np.full(200, 2.0)
+    right = mv.audit(y, y, groups=[])
+    assert right.table["p_value"][0] == 1.0
+    assert right.verdict == "None of 1 groups is off beyond chance at 5 %."
+    # No outcome above the prediction: a rare large one may be to come (claims), so nothing is said of chance, nor that rows are few.
+    high = mv.audit(y, y + 0.5, groups=[])
+    assert np.isnan(high.table["p_value"][0])
+    assert "nearly all of them on one side" in high.summary()
+
+
+def test_a_sample_of_claims_without_a_claim_is_no_sample_of_events():
+    table = mv.audit(np.zeros(50), np.full(50, 3.0), groups=[]).table
+    assert np.isnan(table["p_value"][0])  # a claim of 300 in a hundred rows would make it right
+    assert mv.audit(np.zeros(50), np.full(50, 0.5), groups=[]).table["p_value"][0] < 1e-6

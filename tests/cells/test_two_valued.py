@@ -33,12 +33,42 @@ def test_gap_agrees_with_the_exact_law(rows, low, high):
         y[rng.choice(rows, events, replace=False)] = 1
         p = CoinTest(tabulate(y, f)[1]).gap()[0]
         exact = chance_naive.mid_p(f, events)
-        assert abs(p - exact) < (0.016 if min(p, exact) < 0.1 else 0.1)
+        assert abs(p - exact) < 0.005
 
 
-def test_ten_ones_under_nine_tenths():
-    y, f = np.ones(10), np.full(10, 0.9)
-    assert CoinTest(tabulate(y, f)[1]).gap()[0] > 0.25  # exact mid-p: .349
+@pytest.mark.parametrize(
+    ("rows", "chance"), [(10, 0.1), (10, 0.9), (1000, 1e-6), (1000, 1e-4), (40, 0.5), (5000, 1e-12), (300, 0.999)]
+)
+@pytest.mark.parametrize("weight", [1.0, 3.0])
+def test_coins_that_are_alike_have_their_exact_law(rows, chance, weight):
+    for events in sorted({0, 1, 2, 3, int(rows * chance), rows - 1, rows} & set(range(rows + 1))):
+        y = (np.arange(rows) < events).astype(float)
+        others = np.concatenate([y, [0.0, 1.0]])  # two rows of another weight outside the group: relative weights are not 1
+        weights = np.append(np.full(rows, weight), [1.0, 1.0])
+        sums = tabulate(others, np.append(np.full(rows, chance), [0.5, 0.5]), [np.arange(rows + 2) < rows], weights)[1]
+        inside = {name: column[:, 1:] for name, column in sums.items()}
+        exact = chance_naive.binomial_mid_p(rows, chance, events)
+        np.testing.assert_allclose(CoinTest(inside).gap()[0], exact, rtol=1e-6, atol=1e-15)
+
+
+def test_no_event_where_a_thousandth_is_expected_is_no_surprise():
+    rng = np.random.default_rng(0)
+    for weights in (None, rng.exponential(size=1000)):
+        found = CoinTest(tabulate(np.zeros(1000), rng.uniform(0, 2e-6, 1000), weights=weights)[1])
+        assert found.gap()[0] > 0.99
+        assert not found.few()[0]
+
+
+def test_small_p_values_of_unequal_chances_are_not_too_small():
+    rng = np.random.default_rng(2)
+    for _ in range(40):
+        f = np.clip(rng.beta(*rng.uniform(0.1, 2, 2), rng.integers(5, 60)), 1e-6, 1 - 1e-6)
+        law = chance_naive.coin_law(f)
+        wrong = 0.0
+        for events in range(f.size + 1):
+            y = (np.arange(f.size) < events).astype(float)
+            wrong += law[events] * (CoinTest(tabulate(y, f)[1]).gap()[0] <= 0.01)
+        assert wrong <= 0.02
 
 
 @pytest.mark.parametrize("weighted", [False, True])

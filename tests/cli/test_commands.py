@@ -105,6 +105,18 @@ def test_backtest(terminal: Terminal) -> None:
     assert len(found["groups"]["name"]) == 3
     weighted = terminal.json(*words, "--weight", "loss")  # positive, so it can serve as a weight
     assert weighted["groups"]["p_value"] != found["groups"]["p_value"]
+    clustered = terminal.json(*words, "--cluster", "desk")
+    assert clustered["groups"]["p_value"] != found["groups"]["p_value"]
+
+
+def test_a_backtest_can_fail_a_build_and_write_a_page(terminal: Terminal, folder: Path) -> None:
+    losses = pd.read_csv(folder / "losses.csv")
+    losses.assign(es=losses["var"] * 1.0001).to_csv(folder / "understated.csv", index=False)
+    words = ["backtest", "understated.csv", "--label", "loss", "--var", "var", "--es", "es", "--tau", "0.975", "--groups", "desk"]
+    assert terminal(*words)  # nothing was asked for, so nothing fails
+    said = terminal(*words, "--fail-if-off", "--report", "risk.html", code=1)
+    assert "off beyond chance (--fail-if-off)" in said
+    assert "<html" in (folder / "risk.html").read_text("utf-8").lower()
 
 
 @pytest.mark.skipif(not hasattr(mv, "OnlineMulticalibrator"), reason="this build has no online learner")

@@ -104,4 +104,7 @@ def test_outcomes_of_the_wrong_sign_are_refused(call):
 def test_a_few_crossed_rows_are_a_model_to_repair():
     y, said, calm = book(500)
     said[:20] = said[:20, ::-1]
+    for call in (mv.audit, lambda y, f, **more: mv.backtest(y, *f.T, tau=0.9, groups=more["groups"])):
+        with pytest.raises(InputError, match=r"20 of 500 rows break this, the first at row 0"):
+            call(y, said, groups=[calm], property=PAIR)
     assert np.isfinite(mv.multicalibrate(y, said, groups=[calm], property=PAIR).predict(said, groups=[calm])).all()

@@ -298,3 +298,23 @@ def test_a_right_base_is_left_alone_on_few_rows(kind: str) -> None:
         fitted = mv.multicalibrate(y, base, groups=groups)
         changed += not np.array_equal(fitted.predict(base, groups=groups), base)
     assert changed <= 1
+
+
+@pytest.mark.parametrize("kind", ["no event", "no exceedance", "no claim"])
+def test_rows_that_show_one_side_only_change_nothing(kind: str) -> None:
+    """Every held-out row gains alike, as none of them shows what the other outcome costs."""
+    rng = np.random.default_rng(0)
+    groups = [rng.random(120) < 0.3 for _ in range(4)]
+    if kind == "no exceedance":
+        y, base, prop = rng.uniform(0, 1, 120), np.full(120, 1.1), "quantile:0.99"
+    else:
+        y, base, prop = np.zeros(120), np.full(120, 0.02 if kind == "no event" else 3.0), "mean"
+    fitted = mv.multicalibrate(y, base, groups=groups, property=prop)
+    assert (fitted.predict(base, groups=groups) == base).all()
+    assert "dropped" in fitted.certificate.note
+
+
+def test_one_side_only_is_mended_where_chance_cannot_do_it() -> None:
+    groups = [np.random.default_rng(0).random(300) < 0.3]
+    fitted = mv.multicalibrate(np.zeros(300), np.full(300, 0.4), groups=groups)
+    assert (fitted.predict(np.full(300, 0.4), groups=groups) < 0.05).all()

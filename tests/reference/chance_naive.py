@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit
-from scipy.stats import gamma, norm
+from scipy.stats import binom, gamma, norm
 
 
 def coin_law(chances):
@@ -21,6 +21,12 @@ def mid_p(chances, seen):
     law = coin_law(chances)
     below, at = law[:seen].sum(), law[seen]
     return min(1.0, 2 * min(below + at / 2, 1 - below - at / 2))
+
+
+def binomial_mid_p(coins, chance, seen):
+    """The same for coins that are alike."""
+    exactly = binom.pmf(seen, coins, chance)
+    return min(1.0, 2 * min(binom.cdf(seen - 1, coins, chance) + exactly / 2, binom.sf(seen, coins, chance) + exactly / 2))
 
 
 def pearson_upper(z, skewness):

@@ -121,8 +121,8 @@ class QuantileCVaR(Pair):
     def of_returns(self) -> LowerQuantileCVaR:
         return LowerQuantileCVaR(self.tau)
 
-    def check_sides(self, predictions: Array, labels: Array) -> None:
-        check_sides(labels, predictions[:, 0], predictions[:, 1], self.tau, losses=True, most=0.5)
+    def check_sides(self, predictions: Array, labels: Array, most: float = 0.0) -> None:
+        check_sides(labels, predictions[:, 0], predictions[:, 1], self.tau, losses=True, most=most)
 
     @property
     def spec(self) -> str:
@@ -175,8 +175,8 @@ class LowerQuantileCVaR(Pair):
     def of_returns(self) -> LowerQuantileCVaR:
         return self
 
-    def check_sides(self, predictions: Array, labels: Array) -> None:
-        check_sides(-labels, -predictions[:, 0], -predictions[:, 1], self.tau, losses=False, most=0.5)
+    def check_sides(self, predictions: Array, labels: Array, most: float = 0.0) -> None:
+        check_sides(-labels, -predictions[:, 0], -predictions[:, 1], self.tau, losses=False, most=most)
 
     @property
     def spec(self) -> str:

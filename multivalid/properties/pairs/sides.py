@@ -13,15 +13,15 @@ ENOUGH = 5.0  # outcomes expected beyond value at risk, from which on none at al
 def check_sides(outcome: Array, value: Array, shortfall: Array, tau: float, *, losses: bool, most: float = 0.0) -> None:
     """Refuse forecasts that lie on the other side than `losses` says, or outcomes whose sign is turned.
 
-    All three are given as losses. More than a share `most` of the rows must have a shortfall below their value at risk: forecasts of the
-    other side have it everywhere, a model that is to be repaired may have it here and there.
+    All three are given as losses. A shortfall below its value at risk is no forecast of anything; a share `most` of the rows may have it
+    all the same where they are about to be repaired.
     """
     crossed = np.flatnonzero(shortfall < value)
     if crossed.size > most * value.size:
         raise InputError(
             f"expected shortfall lies beyond value at risk: {'es ≥ var for losses' if losses else 'es ≤ var for returns'}, but "
             f"{crossed.size} of {value.size} rows break this, the first at row {crossed[0]}; set {_other(losses, tau)}, or repair the "
-            f"forecasts."
+            f"forecasts (multicalibrate accepts and repairs a few)."
         )
     expected = (1 - tau) * outcome.size
     beyond, turned = (int(np.count_nonzero(side > value)) for side in (outcome, -outcome))
