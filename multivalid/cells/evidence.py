@@ -143,8 +143,7 @@ class CoinEvidence(Evidence):
 
     def row_interval(self, level: float) -> tuple[Array, Array]:
         """By tilting the chances, and wider where outcomes vary more than that explains."""
-        own = np.asarray(self.errors.honest.sum(axis=0))
-        return tilt.widen(*tilt.limits(self.sums, level), self.sums, self._sum_seen(), own, level)
+        return tilt.gap_limits(self.sums, level)
 
     def _sum_seen(self) -> Array:
         return nearest_to_zero(*self.test.ends(self.test.total))

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from multivalid.cells.coins import lower_tail, upper_tail
-from multivalid.cells.two_valued import coin_size
+from multivalid.cells.limits import coin_limits
+from multivalid.cells.two_valued import coin_size, nearest_to_zero
 from multivalid.properties.base import Array
 
 FARTHEST = 40.0  # log-odds: e⁻⁴⁰ is nothing
@@ -119,6 +120,14 @@ def limits(sums: Mapping[str, Array], level: float) -> tuple[Array, Array]:
         b = _limit(tilted, total, total["v"], level, upper)
         ends.append(np.clip(0.0, _limit(tilted, total, total["v"] - tied, level, upper), b) if tied.any() else b)
     return ends[0], ends[1]
+
+
+def gap_limits(sums: Mapping[str, Array], level: float) -> tuple[Array, Array]:
+    """Limits for ΣwV/Σw of each group, by tilting the chances, and wider where outcomes vary more than that explains."""
+    totals = {name: sums[name].sum(axis=0) for name in ("v", "weight")}
+    tied = sums["tied"].sum(axis=0) if "tied" in sums else np.zeros_like(totals["v"])
+    own = coin_limits(sums, np.ones_like(totals["v"])).honest.sum(axis=0)
+    return widen(*limits(sums, level), sums, nearest_to_zero(totals["v"] - tied, totals["v"]), own, level)
 
 
 def widen(low: Array, high: Array, sums: Mapping[str, Array], seen: Array, own: Array, level: float) -> tuple[Array, Array]:

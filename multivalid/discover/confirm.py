@@ -92,7 +92,7 @@ class _Coordinate:
             table = self._table(self.sums, masks)
             test = CoinTest(table)
             seen = _divided(np.clip(0.0, *test.ends(test.total)), test.total["weight"])
-            low, high = tilt.limits(table, level)
+            low, high = tilt.gap_limits(table, level)
             return seen[1:], low[1:], high[1:]
         return self._normal_limits(masks, level)
 

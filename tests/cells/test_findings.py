@@ -9,6 +9,7 @@ from scipy.stats import norm
 from multivalid.cells.chance import evidence, findings
 from multivalid.cells.clusters import cluster_sums, level_blocks
 from multivalid.cells.residual import smooth
+from multivalid.cells.sentences import Units, headline
 from tests.cells.tabulation import law_and_row, levels, tabulate
 
 
@@ -169,3 +170,11 @@ def test_coordinates_share_one_five_per_cent():
 
 def test_neighbours_lend_their_spread():
     np.testing.assert_allclose(smooth(np.array([0.0, 0, 4, 0, 0, 0])), [1, 2, 4, 2, 1, 0])
+
+
+def test_nobody_is_said_to_be_right_on_average_whose_gap_made_the_p_value_small():
+    """Holm's last steps find a gap whose interval, one of ten that hold together, has 0 in it."""
+    columns = {"gap": 0.021, "gap_low": -0.004, "gap_high": 0.046, "rms": 0.02, "rms_high": 0.05}
+    table = {"name": np.array(["Black"]), **{name: np.array([value]) for name, value in columns.items()}}
+    said = headline(table, Units(True, "too high", "too low"), 0)
+    assert said == "Black: off along the prediction, typically by 2.0 points (at most 5.0); on average +2.1 (−0.4 to +4.6)"
