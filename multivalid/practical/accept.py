@@ -16,7 +16,8 @@ from multivalid.properties.base import Array
 
 NEEDED_FOR_ANY = 2.0  # t of the held-out gain over the input below which the input is returned
 NEEDED_ROWS = 30.0  # rows that share the sum of squared gains, below which t means nothing (no event among those held out, say)
-EACH_SIDE = 5  # held-out outcomes needed on either side of the input, where the law of V is not known
+EACH_SIDE = 5  # held-out outcomes needed on either side of the input, where the law of V is not known …
+SEEN_ENOUGH = 1000  # … and they are fewer than this: what a thousand rows have not shown is taken to be no more than rare
 NEEDED_FOR_MORE = 0.0  # t of the held-out gain over the last accepted stage
 
 ORDER = ("group shifts", "bend", "twist", "products", "patches")
@@ -98,7 +99,8 @@ def choose(
     `rights`, one for each part, say what chance does when the input is right: a gain must stand out from that too.
     """
     best: str | None = None
-    one_sided = bool(rights) and not rights[0].noise and min(sum(r.above for r in rights), sum(r.below for r in rights)) < EACH_SIDE
+    above, below = (sum(counts) for counts in ([r.above for r in rights], [r.below for r in rights]))
+    one_sided = bool(rights) and not rights[0].noise and min(above, below) < EACH_SIDE and above + below < SEEN_ENOUGH
     accepted = np.zeros(sum(next(iter(part.values())).size for part in parts))
     report = []
     for name in ORDER:

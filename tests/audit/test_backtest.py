@@ -334,3 +334,9 @@ def test_ties_count_only_as_far_as_the_tail_needs_them():
     assert few["severity"][0] == pytest.approx(1 / 0.5 / 2)
     low = binom.cdf(1, 20, 0.25) + binom.pmf(2, 20, 0.25) / 2
     assert few["var_p"][0] == pytest.approx(2 * low)
+
+
+def test_no_exceedance_where_six_are_expected_is_luck_and_not_a_sign():
+    rng = np.random.default_rng(3)
+    loss = np.minimum(rng.normal(size=250), 1.9)  # a calm year of a symmetric book: nothing beyond 1.96
+    assert mv.backtest(loss, np.full(250, 1.96), np.full(250, 2.34), tau=0.975, groups=[]).table["exceedances"][0] == 0

@@ -7,7 +7,7 @@ import numpy as np
 from multivalid.errors import InputError
 from multivalid.properties.base import Array
 
-ENOUGH = 5.0  # outcomes expected beyond value at risk, from which on none at all is no accident
+ENOUGH = 12.0  # outcomes expected beyond value at risk, from which on none at all is no accident (6 in a million)
 
 
 def check_sides(outcome: Array, value: Array, shortfall: Array, tau: float, *, losses: bool, most: float = 0.0) -> None:
