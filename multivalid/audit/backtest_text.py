@@ -25,7 +25,7 @@ def verdict(table: Table) -> str:
 
 def off(table: Table) -> list[str]:
     """Names of the groups that fail either test, worst first."""
-    fails = (table["p_adjusted"] <= LEVEL) | (table["one_sided_adjusted"] <= LEVEL)
+    fails = (table["p_adjusted"] <= SIGNIFICANCE) | (table["one_sided_adjusted"] <= SIGNIFICANCE)
     return [str(table["name"][i]) for i in order(table) if fails[i]]
 
 
