@@ -37,16 +37,16 @@ def main(seeds: int, rounds: int) -> None:
 
 
 def growth(seeds: int, share: float | None) -> None:
-    """Worst K₂ / T^(1/3) over seeds with m = share·T^(1/3); share = L^(2/3) (what the bound asks for) when None."""
+    """Algorithm B: worst K₂ / T^(1/3) over seeds with m = share·T^(1/3); share = L^(2/3) (what the bound asks for) when None."""
     for spec, slope in PROPERTIES.items():
         for kind in KINDS:
             ratios = []
             for total in (1000, 4000, 16000):
                 k2 = []
                 for seed in range(seeds):
-                    steep = OnlineMulticalibrator(spec, 7, lipschitz=slope).setup.lipschitz
+                    steep = OnlineMulticalibrator(spec, 7, algorithm="B", lipschitz=slope).setup.lipschitz
                     m = round((steep ** (2 / 3) if share is None else share) * total ** (1 / 3))
-                    learner = OnlineMulticalibrator(spec, 7, m=m, lipschitz=slope, seed=seed)
+                    learner = OnlineMulticalibrator(spec, 7, m=m, algorithm="B", lipschitz=slope, seed=seed)
                     for _ in run(learner, kind, total, seed=2000 + seed):
                         pass
                     k2.append(learner.error() * total)
