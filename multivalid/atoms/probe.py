@@ -104,10 +104,10 @@ def default_levels(rows: LazyRows, as_given: int, levels: int) -> tuple[Grid, st
 
 
 def largest_identification(parts: Sequence[LazyRows], prop: Property, grid: Grid) -> float:
-    """The largest |V| at the outermost levels of any label."""
+    """The largest |V| at the outermost levels of any label that has weight."""
     ends = [float(grid.points[0]), float(grid.points[-1])]
     if prop.monotone_in_label:
-        labels = np.array([end for rows in parts for end in (rows.totals.least, rows.totals.most)])
+        labels = np.array([end for rows in parts for end in (rows.totals.used_least, rows.totals.used_most)])
         return float(np.abs(prop.identify(np.array(ends)[:, None], labels)).max())
     sizes = [prop.residual(expressions(), end, nw.col(LABEL)).abs().max().alias(f"v{i}") for i, end in enumerate(ends)]
-    return max(float(value) for rows in parts for value in fetch(rows.frame.select(*sizes)).row(0))
+    return max(float(value) for rows in parts for value in fetch(rows.frame.filter(nw.col(WEIGHT) > 0).select(*sizes)).row(0))

@@ -152,7 +152,10 @@ def audit_source(source: Opened, target: Target, grid: Any = None, *, beyond: bo
             _tabulate(source.column(k), coordinate.predicted, own[k], beyond, values)
             for k, coordinate in enumerate(target.coordinates)
         ]
-    return _class_for(target)(source, target, Tabulated(*(sum(columns, ()) for columns in zip(*read, strict=True))))
+    made = _class_for(target)(source, target, Tabulated(*(sum(columns, ()) for columns in zip(*read, strict=True))))
+    if source.clustered:
+        _ = made.coordinates  # now: clusters take a pass over the rows, and an engine may be closed by the time somebody looks
+    return made
 
 
 def _class_for(target: Target) -> type[Audit]:

@@ -60,6 +60,8 @@ class EngineColumns:
         """What is to be said of the rows."""
         return self.parts[0].notes
 
+    clustered = False
+
     def clusters(self, coordinate: Coordinate, grid: Grid, sums: CellSums) -> None:
         """None: clusters are for rows in memory."""
         return

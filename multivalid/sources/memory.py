@@ -199,6 +199,11 @@ class MemorySource:
             coordinate, binary=self.totals.of_events, mean_weight=self.totals.weight / max(len(self), 1), largest=largest
         )
 
+    @property
+    def clustered(self) -> bool:
+        """Whether rows share their luck."""
+        return self.cluster is not None
+
     def clusters(self, coordinate: Coordinate, grid: Grid, sums: CellSums) -> ClusterSums | None:
         """Sums over the clusters of each group, on a few blocks of the levels of this coordinate; None where rows are independent."""
         if self.cluster is None or sums.chance is None:

@@ -29,6 +29,7 @@ def test_a_second_signal_while_the_first_is_answered(tmp_path: Path, name: str, 
     """Copies are removed, and the code is that of a stopped command, however often a key is pressed."""
     program = f"""
 import os, signal, sys
+signal.signal(signal.{name}, signal.SIG_DFL if "{name}" == "SIGHUP" else signal.getsignal(signal.{name}))  # a shell may have it ignored
 from multivalid.cli import main, signals
 from multivalid.cli.exits import guarded
 from multivalid.cli.reading import _folder
