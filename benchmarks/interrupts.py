@@ -76,6 +76,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     number, rng, bad = signal.Signals[f"SIG{asked.signal}"], random.Random(asked.seed), 0
+    signal.signal(
+        number, signal.SIG_DFL
+    )  # a shell starts jobs in the background with Ctrl-C ignored, and so would be those started here
     for kind, (words, n) in KINDS.items():
         with tempfile.TemporaryDirectory() as name:
             folder, ends = Path(name), Counter[str]()
