@@ -94,7 +94,7 @@ def test_before_must_be_of_the_same_rows(tmp_path: Path) -> None:
 def test_odd_audits_make_a_page(pair: str, tmp_path: Path) -> None:
     one = mv.audit([1.0], [[1.0, 1.0]], groups=[], property=pair)
     flat = mv.audit([0.0] * 50, [[0.0, 0.0]] * 50, groups=[np.zeros(50, dtype=bool)], property=pair)
-    said, first = [[0.5, 0.5], [0.5, 0.2], [0.1, 0.1]], np.array([True, False, False])
+    said, first = [[0.5, 0.5], [0.2, 0.5], [0.1, 0.1]], np.array([True, False, False])
     weighted = mv.audit([0, 1, 1], said, groups=[first], sample_weight=[0.0, 1.0, 2.0], property=pair)
     for i, found in enumerate((one, flat, weighted)):
         assert loaded(found.report(tmp_path / f"{i}.html"))["verdict"]
