@@ -74,6 +74,12 @@ class Calibration(Generic[T, C]):
     ) -> None:
         self.property, self.groups, self.predictor, self.certificate = property, groups, predictor, certificate
         self.levels, self.seen, self._rows = levels, seen, rows
+        self._judged: Audit | None = None
+
+    def judged_by(self, found: Audit | None) -> Self:
+        """The same, knowing the audit of the rows held out that its certificate rests on."""
+        self._judged = found
+        return self
 
     def fitted_on(self, rows: Source) -> Self:
         """The same, knowing how far the predictions of these rows reach."""
@@ -359,7 +365,7 @@ class Calibration(Generic[T, C]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without the rows it was judged on."""
-        return {**self.__dict__, "_rows": None}
+        return {**self.__dict__, "_rows": None, "_judged": None}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one JSON file, whole or not at all; `multivalid.load` reads it back.

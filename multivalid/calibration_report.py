@@ -13,6 +13,7 @@ from multivalid.report.page import write
 from multivalid.report.sources import Chapter, Story
 
 if TYPE_CHECKING:
+    from multivalid.audit.audit import Audit
     from multivalid.calibration import Calibration
     from multivalid.sources.given import Given
 
@@ -46,6 +47,14 @@ def write_report(
     before = audit_source(source, model.property, levels, beyond=True)  # both on the same levels
     made: Path = after.report(path, before=before, certificate=model.certificate, title=title, settings=facts)
     return made
+
+
+def compare_held_out(model: Calibration[Any, Any]) -> tuple[Audit, Audit] | None:
+    """Audits before and after of the rows held out at the fit, on the same levels, without values; None where there are none."""
+    if model._judged is None or model._rows is None:
+        return None
+    before = audit_source(model._rows, model.property, model._judged.grids[0], beyond=True, values=False)
+    return before, model._judged
 
 
 def _kept_from_fit(model: Calibration[Any, Any]) -> dict[str, str]:

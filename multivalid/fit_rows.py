@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 
-from multivalid.atoms.opening import lazy_rows
 from multivalid.errors import InputError
 from multivalid.groups.remote import Frame, draw, fetch, gather, lazy_frame
 from multivalid.properties import Property, Target
+from multivalid.sources.engine_opening import open_engine
 from multivalid.sources.given import Given
 from multivalid.sources.open import Source
 from multivalid.sources.rows import marked, open_rows
@@ -72,7 +72,7 @@ def open_to_fit(target: Target, given: Given, searched: Searched | None, seed: i
     frame = lazy_frame(data)
     if frame is not None and isinstance(target, Property):
         if searched is None:
-            stays = lazy_rows(
+            stays = open_engine(
                 given.y_true, given.y_pred, groups=given.groups, frame=frame, sample_weight=given.sample_weight, prop=target
             )
             return Opened(stays, holdout)

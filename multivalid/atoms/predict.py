@@ -17,7 +17,7 @@ from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame, draw, fetch, join, schema_of
 from multivalid.properties.base import Array
 from multivalid.properties.expressions import where
-from multivalid.sources.bundling import PROBE, expected_distinct
+from multivalid.sources.guesses import PROBE, expected_distinct
 
 # Groups (rows × groups, without everyone) and start levels → final predictions.
 Moves = Callable[[NDArray[np.bool_], NDArray[np.intp]], Array]

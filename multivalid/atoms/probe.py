@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,6 @@ from multivalid.properties import Property
 from multivalid.properties.base import Array
 from multivalid.properties.ops import expressions
 from multivalid.sources.bundling import SAFE_ROWS
-from multivalid.sources.sets import tabulate_sets
 
 if TYPE_CHECKING:
     from multivalid.sources.engine import EngineSource as LazyRows
@@ -50,7 +48,7 @@ def cells(rows: LazyRows, prop: Property, grid: Grid, chance: ChanceTerms) -> Ar
     moments = [w * t for t in prop.statistics(expressions(), y) or []]
     terms = [(w > 0).cast(nw.Float64), w, wv, w * w, wv * wv, w * p]
     luck = chance.terms(expressions(), [p], y, w, v).values()
-    return tabulate_sets(rows.frame, rows.groups, place(p, grid.boundaries), len(grid), [*terms, w * s, *moments, *luck])
+    return rows.tabulate(place(p, grid.boundaries), len(grid), [*terms, w * s, *moments, *luck])
 
 
 def laws(rows: LazyRows, grid: Grid) -> Laws:
@@ -86,28 +84,11 @@ def _drawn_labels(rows: LazyRows) -> tuple[Array, Index]:
     return np.unique(np.asarray(drawn[LABEL].to_numpy(), dtype=np.float64), return_counts=True)
 
 
-def default_levels(rows: LazyRows, as_given: int, levels: int) -> tuple[Grid, str]:
-    """Levels for an audit when the user names none, as for rows in memory, and a note where a sample decided."""
-    prediction = rows.frame.select(PREDICTION, WEIGHT)
-    distinct = fetch(prediction.select(PREDICTION).unique().head(as_given + 1))[PREDICTION].to_numpy()
-    if distinct.size <= as_given:
-        return Grid(np.asarray(distinct, dtype=np.float64)), ""
-    if rows.totals.lowest >= 0 and rows.totals.highest <= 1:
-        return Grid.uniform(0, 1, levels), ""
-    if len(rows) <= SAFE_ROWS:
-        found, note = fetch(prediction.group_by(PREDICTION).agg(nw.col(WEIGHT).sum())), ""
-    else:
-        found, _ = draw(prediction, SAMPLE, len(rows))
-        note = f"Levels come from a sample of {len(found):,} of {len(rows):,} rows."
-    grid = Grid.quantile(np.asarray(found[PREDICTION].to_numpy()), levels, np.asarray(found[WEIGHT].to_numpy(), dtype=np.float64))
-    return Grid(grid.points, lo=rows.totals.lowest, hi=rows.totals.highest), note
-
-
-def largest_identification(parts: Sequence[LazyRows], prop: Property, grid: Grid) -> float:
+def largest_identification(rows: LazyRows, prop: Property, grid: Grid) -> float:
     """The largest |V| at the outermost levels of any label that has weight."""
     ends = [float(grid.points[0]), float(grid.points[-1])]
     if prop.monotone_in_label:
-        labels = np.array([end for rows in parts for end in (rows.totals.used_least, rows.totals.used_most)])
+        labels = np.array([rows.totals.used_least, rows.totals.used_most])
         return float(np.abs(prop.identify(np.array(ends)[:, None], labels)).max())
     sizes = [prop.residual(expressions(), end, nw.col(LABEL)).abs().max().alias(f"v{i}") for i, end in enumerate(ends)]
-    return max(float(value) for rows in parts for value in fetch(rows.frame.filter(nw.col(WEIGHT) > 0).select(*sizes)).row(0))
+    return max(float(value) for value in fetch(rows.frame.filter(nw.col(WEIGHT) > 0).select(*sizes)).row(0))

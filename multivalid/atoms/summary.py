@@ -40,6 +40,13 @@ def checked(frame: Frame, y_true: Any, y_pred: Any, sample_weight: Any, *, weigh
 AIMS = 11
 
 
+def totals_by(frame: Frame, flag: str) -> dict[bool, Totals]:
+    """The same for the rows where a boolean column holds and for the others, in one pass."""
+    found = fetch(frame.group_by(flag).agg(*_aims()))
+    names = [f"a{i}" for i in range(AIMS)]
+    return {bool(held): _totals(row) for held, row in zip(found[flag].to_list(), found.select(names).rows(), strict=True)}
+
+
 def totals_of(frame: Frame) -> Totals:
     """One pass of sums, least and greatest."""
     return _totals(fetch(frame.select(*_aims())).row(0)[:AIMS])

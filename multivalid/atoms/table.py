@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +67,18 @@ class AtomTable:
         return _with_entries(
             both, atom, np.concatenate([self.bin, other.bin]), np.concatenate([self.sums, other.sums]), self.groups
         )
+
+
+class Atoms(NamedTuple):
+    """The atoms of all rows, which one each row belongs to (None where rows are not seen), and sums that do not depend on any move.
+
+    `constant` is Σw of the part of the score that the moments leave out, `best` Σw of the least score of each label by itself.
+    """
+
+    table: AtomTable
+    row_atom: Index | None
+    constant: float
+    best: float
 
 
 @dataclass(frozen=True)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from multivalid.atoms.response import Response, response
-from multivalid.atoms.select import Rows
-from multivalid.batch.plan import Plan, levels_below, make_plan
+from multivalid.atoms.response import Response
+from multivalid.batch.plan import Plan, levels_below
 from multivalid.batch.rules import violation
-from multivalid.cells.tabulate import tabulate_groups
 from multivalid.errors import InputError
-from multivalid.properties import Property
 from multivalid.properties.base import Array
 
 MOST_LEVELS = 10_000
 TRIES = 8
-LARGEST_TABLE = 1 << 24  # numbers: where labels are tabulated value by value, (label × group) may not fit
 Draft = Callable[[int | None], Plan]  # the plan on so many levels, None for the usual number
 Trivial = Callable[[Plan], float | None]  # the error of the best constant prediction on a plan's levels
 
@@ -36,19 +31,6 @@ def enough_levels(draft: Draft, trivial: Trivial) -> Plan:
             raise _refusal(plan, constant)
         plan = draft(max(needed, len(plan.grid) + 1))
     return plan
-
-
-def plan_of(
-    rows: Rows, prop: Property, *, mode: str, grid: Any, m: int | None, alpha: float | None, lipschitz: float | None
-) -> Plan:
-    """The plan of a fit; where nobody named levels or an error, the theorem's is on enough levels to promise something."""
-
-    def draft(levels: int | None) -> Plan:
-        return make_plan(rows, prop, mode=mode, grid=grid, m=levels, alpha=alpha, lipschitz=lipschitz)
-
-    if mode == "theorem" and grid is None and m is None and alpha is None:
-        return enough_levels(draft, lambda plan: trivial_of_rows(rows, prop, plan))
-    return draft(m)
 
 
 def _refusal(plan: Plan, constant: float) -> InputError:
@@ -70,14 +52,3 @@ def trivial_error(by_bin: Array, answer: Response, total: float) -> float | None
     mass = by_bin[:, :, 0].sum(axis=0) / total
     v = np.stack([answer.on_grid(by_bin[:, g])[0] for g in range(by_bin.shape[1])]) / total
     return float(violation(mass[:, None], v).max(axis=0).min())
-
-
-def trivial_of_rows(rows: Rows, prop: Property, plan: Plan) -> float | None:
-    """The same for rows in memory."""
-    answer = response(prop, plan.grid, rows.labels)
-    if answer.bins * rows.membership.groups * answer.width > LARGEST_TABLE:
-        return None
-    bins, moments = answer.encode(rows.labels)
-    columns = [np.ascontiguousarray(column) for column in (moments * rows.weights[:, None]).T]
-    sums = np.stack(tabulate_groups(rows.membership, bins.astype(np.intp), columns, answer.bins), axis=2)
-    return trivial_error(sums, answer, float(rows.weights.sum()))

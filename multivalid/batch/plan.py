@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from multivalid.errors import InputError
 from multivalid.grid import Grid, checked_grid
 from multivalid.properties import Property
 from multivalid.properties.base import Array, Facts
+from multivalid.sources.open import Source
 
 DEFAULT_LEVELS = 20
 
@@ -40,7 +42,10 @@ def label_facts(prop: Property, labels: Array, weights: Array | None = None) -> 
 def label_range(prop: Property, labels: Array, weights: Array | None = None) -> tuple[float, float]:
     """The unit interval where labels lie in it, else the interval that labels with weight span."""
     used = labels if weights is None else labels[weights > 0]
-    lo, hi = float(used.min()), float(used.max())
+    return _widened(prop, float(used.min()), float(used.max()))
+
+
+def _widened(prop: Property, lo: float, hi: float) -> tuple[float, float]:
     if lo >= 0 and hi <= 1:
         lo, hi = 0.0, 1.0
     elif lo == hi:
@@ -50,28 +55,42 @@ def label_range(prop: Property, labels: Array, weights: Array | None = None) -> 
     return max(lo, domain.lo), min(hi, domain.hi)
 
 
-def label_bound(prop: Property, grid: Grid, labels: Array, weights: Array) -> float:
-    """C, a bound on |V|: as the property states it, and larger where a grid of the user's own reaches beyond the property's range."""
-    ends = grid.points[[0, -1], None]  # V is monotone in the prediction, so |V| is largest at an end
-    return max(label_facts(prop, labels, weights).bound, float(np.abs(prop.identify(ends, labels)).max()))
+class Wish(NamedTuple):
+    """What the user fixed of a run; None is for the mode to choose."""
+
+    mode: str
+    grid: Grid | None = None
+    m: int | None = None
+    alpha: float | None = None
+    lipschitz: float | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether the number of levels is the theorem's to choose."""
+        return self.mode == "theorem" and self.grid is None and self.m is None and self.alpha is None
+
+    def checked(self) -> Wish:
+        """The same, once its numbers are known to be numbers of their kind."""
+        return self._replace(
+            m=None if self.m is None else validate.count(self.m, "m"),
+            alpha=None if self.alpha is None else validate.positive(self.alpha, "alpha"),
+            lipschitz=None if self.lipschitz is None else validate.positive(self.lipschitz, "lipschitz"),
+        )
 
 
-def make_plan(
-    rows: Rows, prop: Property, *, mode: str, grid: Grid | None, m: int | None, alpha: float | None, lipschitz: float | None
-) -> Plan:
-    """Settle grid, threshold and rule for `mode` "theorem" or "paper"."""
-    facts = label_facts(prop, rows.labels, rows.weights)
-    m = None if m is None else validate.count(m, "m")
-    alpha = None if alpha is None else validate.positive(alpha, "alpha")
-    known = facts.lipschitz if lipschitz is None else validate.positive(lipschitz, "lipschitz")
-    if grid is None:
-        levels = m or _levels_for(alpha, known, facts.range.length)
-        lo, hi = facts.range
-        grid = Grid.paper(levels, lo, hi) if mode == "paper" else Grid.uniform(lo, hi, levels)
-    else:
-        _check_grid(grid, m, rows, prop)
-    steep = known if known is not None else population_slope(rows, prop, grid, facts)
-    return settle(mode, grid, steep, alpha)
+def facts_of(source: Source, prop: Property) -> Facts:
+    """What the property knows of labels that reach as far as those of a source."""
+    return prop.facts(*_widened(prop, source.totals.used_least, source.totals.used_most))
+
+
+def wished_grid(wish: Wish, facts: Facts, known: float | None, source: Source, prop: Property) -> Grid:
+    """The levels asked for, checked, or those that follow from what is asked; `known` is L where it is known."""
+    if wish.grid is not None:
+        _check_grid(wish.grid, wish.m, source, prop)
+        return wish.grid
+    levels = wish.m or _levels_for(wish.alpha, known, facts.range.length)
+    lo, hi = facts.range
+    return Grid.paper(levels, lo, hi) if wish.mode == "paper" else Grid.uniform(lo, hi, levels)
 
 
 def settle(mode: str, grid: Grid, steep: float, alpha: float | None) -> Plan:
@@ -128,19 +147,18 @@ def _levels_for(alpha: float | None, lipschitz: float | None, span: float) -> in
     return levels_below(alpha, lipschitz, span)
 
 
-def _check_grid(grid: Grid, m: int | None, rows: Rows, prop: Property) -> None:
+def _check_grid(grid: Grid, m: int | None, source: Source, prop: Property) -> None:
     checked_grid(grid)
     if m is not None and m != len(grid):
         raise InputError(f"m={m} contradicts grid, which has {len(grid)} points; give one of the two.")
-    used = rows.labels[rows.weights > 0]
-    lo, hi = prop.facts(float(used.min()), float(used.max())).range
+    lo, hi = prop.facts(source.totals.used_least, source.totals.used_most).range
     slack = 1e-9 * (hi - lo)
     if grid.lo > lo + slack or grid.hi < hi - slack:
         raise InputError(
             f"grid covers [{grid.lo:g}, {grid.hi:g}], but {prop!r} of these labels can be anywhere in [{lo:g}, {hi:g}]; "
             f"use Grid.uniform({lo:g}, {hi:g}, m), or leave grid=None."
         )
-    grid.check(rows.predictions)
+    source.check(grid)
 
 
 def population_slope(rows: Rows, prop: Property, grid: Grid, facts: Facts) -> float:

@@ -62,6 +62,11 @@ class LevelPredictor:
     def grids(self) -> tuple[Grid, ...]:
         return (self.grid,)
 
+    @property
+    def rounding(self) -> Grid:
+        """Its levels: predictions are rounded to them before anything else."""
+        return self.grid
+
     def predict(self, predictions: Array, membership: Membership) -> Array:
         from multivalid.batch.patches import predict
 

@@ -3,76 +3,84 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid import validate
-from multivalid.atoms.response import Response, response
-from multivalid.atoms.select import Rows
+from multivalid.atoms.response import response
 from multivalid.atoms.table import build
-from multivalid.audit.audit import Audit
-from multivalid.audit.audit import audit_source as audit_rows
+from multivalid.audit.audit import Audit, audit_source
 from multivalid.batch import bounds
-from multivalid.batch.algorithm import Patch, Trace, run
-from multivalid.batch.batched import Cells, LabelTable, affordable, run_batched
+from multivalid.batch.algorithm import Trace, run
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.control import UNLIMITED, Control
-from multivalid.batch.default_levels import LARGEST_TABLE, trivial_error
-from multivalid.batch.patches import predict, replay
-from multivalid.batch.plan import Plan, label_bound, levels_below
+from multivalid.batch.default_levels import enough_levels
+from multivalid.batch.measured import CellTable, Measured, measure
+from multivalid.batch.plan import Plan, Wish, facts_of, levels_below, settle, slope, wished_grid
 from multivalid.batch.predictor import LevelPredictor
-from multivalid.batch.rules import Rule, TheoremRule, worst_error
+from multivalid.batch.rules import TheoremRule, worst_error
 from multivalid.batch.state import State
 from multivalid.cells.sentences import unknown_lines
-from multivalid.cells.tabulate import tabulate
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
 from multivalid.levels import SIGNIFICANCE
 from multivalid.properties import Property
-from multivalid.properties.base import Array
+from multivalid.sources.open import Source
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Levels of the fitted rows, the patches that lead there, and what is guaranteed."""
+    """Levels and the patches between them, where the fitted rows end (None where rows are not seen), and what is guaranteed."""
 
-    grid: Grid
+    predictor: LevelPredictor
     levels: NDArray[np.intp] | None
-    patches: list[Patch]
     certificate: Certificate
-
-    @property
-    def predictor(self) -> LevelPredictor:
-        """What the patches make of new rows."""
-        return LevelPredictor(self.grid, self.patches)
+    judged: Audit | None = None  # the audit of the rows held out
 
 
 def fit(
-    rows: Rows,
+    source: Source,
     prop: Property,
-    plan: Plan,
+    wish: Wish,
     *,
-    held: Rows | None = None,
+    held: Source | None = None,
     batched: bool = False,
     control: Control = UNLIMITED,
 ) -> Fit:
-    """Run a plan on rows, one cell at a time or in rounds, and state what it guarantees, also on rows held out."""
-    grid = plan.grid
-    start = grid.round(rows.predictions)
-    table: CellTable
-    if batched:
-        trace, table, told = _rounds(rows, prop, plan, control)
-        levels = replay(trace.patches, start, len(grid), rows.membership)
-    else:
-        trace, table, row_atom, told = _run(rows.labels, rows.weights, rows.membership, start, prop, grid, plan.rule, control)
-        levels = table.level[row_atom]
-    certificate = _certify(rows, prop, plan, trace, table, told)
-    if held is not None:
-        certificate = with_holdout(certificate, rows, held, prop, grid, trace.patches)
-    return Fit(grid, levels, trace.patches, certificate)
+    """Levels, sums of the rows on them, a run (one cell at a time, or in rounds), and what it guarantees, also on rows held out."""
+    plan, measured = _settled(source, prop, wish.checked(), batched)
+    done = measured.run(plan.rule, control)
+    bound = max(facts_of(source, prop).bound, source.largest_residual(prop, plan.grid))
+    optimal = measured.best / source.totals.weight
+    certificate = certify(
+        plan, done.trace, done.cells, optimal=optimal, bound=bound, rows=source.totals.effective, **done.start._asdict()
+    )
+    predictor = LevelPredictor(plan.grid, done.trace.patches)
+    found = None if held is None else audit_source(held.predicted_by(predictor), prop, values=False)
+    return Fit(predictor, done.levels, certificate if found is None else judged_by(certificate, found), found)
+
+
+def _settled(source: Source, prop: Property, wish: Wish, batched: bool) -> tuple[Plan, Measured]:
+    """The plan, and the rows measured on its levels: so many that it promises something, where the theorem is to choose."""
+    facts = facts_of(source, prop)
+    known = facts.lipschitz if wish.lipschitz is None else wish.lipschitz
+    seen: dict[int, Measured] = {}
+
+    def draft(m: int | None) -> Plan:
+        grid = wished_grid(wish._replace(m=m), facts, known, source, prop)
+        if known is not None:
+            settle(wish.mode, grid, known, wish.alpha)  # refuses what is out of reach before any row is read
+        measured = seen[len(grid)] = measure(source, prop, grid, batched=batched)
+        steep = known
+        if steep is None:
+            steep = slope(measured.answer.on_grid(measured.everyone)[0] / source.totals.weight, grid, facts)
+        return settle(wish.mode, grid, steep, wish.alpha)
+
+    plan = enough_levels(draft, lambda plan: seen[len(plan.grid)].trivial) if wish.open else draft(wish.m)
+    return plan, seen[len(plan.grid)]
 
 
 def recalibrate(
@@ -117,74 +125,12 @@ def recalibrate(
     w = validate.weights(sample_weight, y.size)
     threshold, lipschitz = validate.positive(threshold, "threshold"), validate.positive(lipschitz, "lipschitz")
     rule = TheoremRule(threshold, 2 * lipschitz * grid.gap, threshold / (4 * lipschitz))
-    trace, state, row_atom, _ = _run(y, w, groups, start.astype(np.intp), property, grid, rule, Control(max_updates))
+    answer = response(property, grid, y)
+    bins, moments = answer.encode(y)
+    table, row_atom = build(groups.by_row(), start.astype(np.intp), bins, moments * w[:, None], groups.groups)
+    state = State(table, answer, grid, float(w @ answer.score_constant(y)))
+    trace = run(state, rule, Control(max_updates))
     return state.level[row_atom], trace
-
-
-def _run(
-    labels: Array,
-    weights: Array,
-    membership: Membership,
-    start: NDArray[np.intp],
-    prop: Property,
-    grid: Grid,
-    rule: Rule,
-    control: Control,
-) -> tuple[Trace, State, NDArray[np.intp], Start]:
-    answer = response(prop, grid, labels)
-    bins, moments = answer.encode(labels)
-    table, row_atom = build(membership.by_row(), start, bins, moments * weights[:, None], membership.groups)
-    state = State(table, answer, grid, float(weights @ answer.score_constant(labels)))
-    told = Start.of_atoms(state, answer)
-    return run(state, rule, control), state, row_atom, told
-
-
-def _rounds(rows: Rows, prop: Property, plan: Plan, control: Control) -> tuple[Trace, Cells, Start]:
-    answer = response(prop, plan.grid, rows.labels)
-    affordable(plan.grid, answer, rows.membership.groups)
-    constant = float(rows.weights @ answer.score_constant(rows.labels))
-    first = LabelTable(answer, plan.grid)(rows)
-    trace, cells = run_batched(
-        first, lambda patches: LabelTable(answer, plan.grid, patches)(rows), answer, plan.grid, plan.rule, constant=constant,
-        control=control,
-    )  # fmt: skip
-    return trace, cells, Start.of_cells(first, answer, plan.grid)
-
-
-class Start(NamedTuple):
-    """Errors before the first update: of the best constant prediction, and of the input."""
-
-    trivial: float | None
-    before: float
-
-    @classmethod
-    def of_atoms(cls, state: State, answer: Response) -> Start:
-        """From the table of atoms, where they stand."""
-        table = state.table
-        if answer.bins * table.groups * answer.width > LARGEST_TABLE:
-            return cls(None, worst_error(state.mass, state.identification))
-        by_bin = tabulate(table.bits[table.atom], table.bin, table.sums, answer.bins, table.groups)
-        return cls(trivial_error(by_bin, answer, state.total), worst_error(state.mass, state.identification))
-
-    @classmethod
-    def of_cells(cls, sums: Array, answer: Response, grid: Grid) -> Start:
-        """From the sums of (level, bin, group) of a pass."""
-        cells = Cells(sums, answer, grid, 0.0)
-        return cls(trivial_error(sums.sum(axis=0), answer, cells.total), worst_error(cells.mass, cells.identification))
-
-
-class CellTable(Protocol):
-    """Mass and ΣwV of every (level, group), as shares of the total weight."""
-
-    mass: Array
-    identification: Array
-
-
-def _certify(rows: Rows, prop: Property, plan: Plan, trace: Trace, state: CellTable, told: Start) -> Certificate:
-    best = prop.score(prop.solve_points(rows.labels), rows.labels)
-    optimal = float(rows.weights @ best / rows.weights.sum())
-    bound = label_bound(prop, plan.grid, rows.labels, rows.weights)
-    return certify(plan, trace, state, optimal=optimal, bound=bound, rows=effective_rows(rows.weights), **told._asdict())
 
 
 def certify(
@@ -253,21 +199,9 @@ def _note(plan: Plan, trace: Trace) -> str:
     return ""
 
 
-def effective_rows(weights: Array) -> float:
-    """Kish's effective number of rows: how many of equal weight would carry as much information."""
-    return float(weights.sum() ** 2 / (weights @ weights))
-
-
-def with_holdout(certificate: Certificate, rows: Rows, held: Rows, prop: Property, grid: Grid, patches: list[Patch]) -> Certificate:
-    """The certificate with the error on rows that were not used."""
-    predictions = predict(patches, held.predictions, grid, held.membership)
-    return judged(certificate, rows, replace(held, predictions=predictions), prop, grid)
-
-
-def judged(certificate: Certificate, rows: Rows, held: Rows, prop: Property, grid: Grid) -> Certificate:
+def judged(certificate: Certificate, held: Source, prop: Property) -> Certificate:
     """The certificate with error, debiased error and population bound on held-out rows that carry their final predictions."""
-    found = audit_rows(held, prop)
-    return judged_by(certificate, found)
+    return judged_by(certificate, audit_source(held, prop, values=False))
 
 
 def judged_by(certificate: Certificate, found: Audit) -> Certificate:

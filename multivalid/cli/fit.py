@@ -11,7 +11,6 @@ import multivalid as mv
 from multivalid.cli import gates, options, tables
 from multivalid.cli.arguments import fitted_named, group_items, label_numbers, limit, option, prediction_columns
 from multivalid.cli.discover import column_names
-from multivalid.cli.engine_names import unused
 from multivalid.cli.exits import usage
 from multivalid.cli.json_output import print_json
 from multivalid.cli.labels import LabelOptions
@@ -136,22 +135,18 @@ def _held_out(rows: Any, holdout: str) -> Any:
 
 
 def _compare(made: Any, held: Any, label: str, prediction: Any, weight: str | None, values: bool) -> tuple[Any, Any]:
-    """Audits of the rows held out, before and after, at the levels that the model is judged on; `values` of groups cost a pass each."""
-    from multivalid.atoms.opening import lazy_rows
-    from multivalid.audit.lazy import audit_lazy
-    from multivalid.groups.remote import lazy_frame
+    """Audits of the rows held out, before and after, at the same levels: those of the fit, or anew where `values` are wanted too."""
+    from multivalid.audit.audit import audit_source
+    from multivalid.calibration_report import compare_held_out
+    from multivalid.sources.open import open_source
 
-    if len(made.grids) > 1:
-        before = mv.audit(label, prediction, groups=made.groups, data=held, property=made.property, sample_weight=weight)
-        return before, made.audit(label, prediction, data=held, sample_weight=weight)
-    calibrated, audits = unused("calibrated", held.columns), []
-    after = made.predict(prediction, data=held, output=calibrated)
-    for data, column in ((held, prediction), (after, calibrated)):
-        frame = lazy_frame(data)
-        assert frame is not None
-        stays = lazy_rows(label, column, groups=made.groups, frame=frame, sample_weight=weight)
-        audits.append(audit_lazy(stays, made.property, made.grid, beyond=True, values=values))
-    return audits[0], audits[1]
+    known = None if values else compare_held_out(made)
+    if known is not None:
+        return known
+    after = made.audit(label, prediction, data=held, sample_weight=weight)
+    levels = after.grids if len(after.grids) > 1 else after.grids[0]
+    source = open_source(label, prediction, groups=made.groups, target=made.property, data=held, sample_weight=weight)
+    return audit_source(source, made.property, levels, beyond=True), after
 
 
 def _as_data(made: Any, compared: tuple[Any, Any] | None) -> dict[str, Any]:

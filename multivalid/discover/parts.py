@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from multivalid import validate
 from multivalid.atoms import select
-from multivalid.atoms.holdout import drawn
 from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT, checked
 from multivalid.discover.confirm import Atoms, confirm
 from multivalid.discover.coordinates import Searched, are_events, coordinates, identifications
@@ -28,6 +27,7 @@ from multivalid.groups.frames import open_frame
 from multivalid.groups.remote import Frame, fetch, schema_of
 from multivalid.properties.base import Array
 from multivalid.properties.target import Target
+from multivalid.sources.holdout import drawn
 from multivalid.sources.totals import Totals
 
 MOST_SEARCHED = 100_000  # rows; more go to the test

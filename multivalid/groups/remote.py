@@ -101,9 +101,7 @@ def join(frame: Frame, keys: list[str], value: str, table: dict[str, NDArray[Any
     """The frame with the column `value` of a small table, matched on `keys` of whole numbers and texts without missing values."""
     native = frame.to_native()
     if frame.implementation.is_duckdb():
-        # A relation can only be joined with one of its own connection, and it does not say which that is: so it travels as text.
-        lists = ", ".join(f'unnest({_listed(column)}) AS "{name}"' for name, column in table.items())
-        return _opened(_duckdb(native, keys, value, lists))
+        return _opened(_duckdb(native, keys, value, table))
     if frame.implementation.is_pyspark():
         from pyspark.sql import functions
 
@@ -135,10 +133,22 @@ def _opened(native: Any) -> Frame:
     return opened
 
 
-def _duckdb(native: Any, keys: list[str], value: str, lists: str) -> Any:
+def _duckdb(native: Any, keys: list[str], value: str, table: dict[str, NDArray[Any]]) -> Any:
+    """A relation can only be joined with one of its own connection, and it does not say which that is.
+
+    But a query of the relation sees the variables of its caller that hold Arrow tables; where that is turned off, the table is text.
+    """
+    import duckdb
+    import pyarrow as pa
+
+    __multivalid_table = pa.table(table)
     match = " AND ".join(f'mv_rows."{key}" = mv_table."{key}"' for key in keys)
-    text = f'SELECT mv_rows.*, mv_table."{value}" FROM mv_rows LEFT JOIN (SELECT {lists}) AS mv_table ON {match}'
-    return native.query("mv_rows", text)
+    text = f'SELECT mv_rows.*, mv_table."{value}" FROM mv_rows LEFT JOIN {{}} AS mv_table ON {match}'
+    try:
+        return native.query("mv_rows", text.format("__multivalid_table"))
+    except duckdb.CatalogException:
+        lists = ", ".join(f'unnest({_listed(column)}) AS "{name}"' for name, column in table.items())
+        return native.query("mv_rows", text.format(f"(SELECT {lists})"))
 
 
 def _listed(column: NDArray[Any]) -> str:

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from multivalid import validate
 from multivalid.atoms.select import Rows
+from multivalid.audit.audit import Audit, audit_source
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.control import INTERRUPTED, UNLIMITED, Control
-from multivalid.batch.theorem import judged
+from multivalid.batch.theorem import judged_by
 from multivalid.grid import Grid, level_count
 from multivalid.groups.recode import with_codes
 from multivalid.practical import accept, newton, start
 from multivalid.practical.accept import Candidate
+from multivalid.practical.all_rows import refit
 from multivalid.practical.certify import certify
 from multivalid.practical.data import LinkRows, Matching, shuffle, unit_numbers
 from multivalid.practical.link import Link, choose_link
@@ -28,8 +30,10 @@ from multivalid.practical.shift_round import ShiftRound
 from multivalid.practical.shifts import shift_round
 from multivalid.properties import Property
 from multivalid.properties.base import Array
+from multivalid.sources.open import Source
 
 LEVELS = 20
+SAMPLE = 1_000_000  # rows of an engine that come to the driver; all of them where there are no more
 ROUNDS = 3
 NOTHING_DONE = "No correction held up on rows held out: nothing done."
 ONE_SPLIT = 20_000  # with at least this many rows one held-out fifth decides; with fewer all five folds do
@@ -40,22 +44,24 @@ FEWEST = 100  # rows below which no held-out comparison can tell anything
 
 @dataclass(frozen=True)
 class PracticalFit:
-    """A predictor, the final level of each fitted row, and the certificate."""
+    """A predictor, the final level of each fitted row (None where rows are not seen), and the certificate."""
 
     predictor: LinkPredictor
-    levels: NDArray[np.intp]
+    levels: NDArray[np.intp] | None
     certificate: Certificate
+    judged: Audit | None = None  # the audit of the rows held out
 
 
 @dataclass(frozen=True)
 class Worked:
-    """A predictor, its predictions for the rows fitted, the mean score after each step, what to say, and whether it was stopped."""
+    """A predictor, its predictions for the rows fitted, the mean score after each step, what to say, whether it was stopped, the ridge."""
 
     predictor: LinkPredictor
     final: Array
     potential: list[float]
     note: str
     stopped: bool
+    ridge: float = 0.0
 
 
 class Goal:
@@ -78,23 +84,51 @@ class Goal:
 
 
 def fit(
-    rows: Rows,
+    source: Source,
     prop: Property,
     goal: Goal,
     *,
-    held: Rows | None = None,
+    held: Source | None = None,
     random_state: int = 0,
 ) -> PracticalFit:
-    """Fit the practical mode on rows and say what it guarantees, also on rows held out."""
-    done = work_out(rows, prop, goal, random_state=random_state)
+    """Fit the practical mode and say what it guarantees, also on rows held out; on a sample where rows are in an engine and many."""
+    if goal.grid is not None:
+        source.check(goal.grid)
+    rows, at_random = source.sample(SAMPLE, random_state)
+    done, note = work_out(rows, prop, goal, random_state=random_state), ""
+    if len(rows) < len(source):
+        done, note = _on_all_rows(source, rows, prop, goal, done, at_random)
+    predictor, grid = done.predictor, done.predictor.grid
     certificate = certify(
-        replace(rows, predictions=done.final), prop, done.predictor.grid, len(done.predictor.patches), done.potential,
-        alpha=goal.alpha, stopped=done.stopped, note=done.note,
+        rows.with_predictions(done.final), prop, grid, len(predictor.patches), done.potential, alpha=goal.alpha,
+        stopped=done.stopped, note=done.note,
     )  # fmt: skip
-    if held is not None:
-        seen = replace(held, predictions=done.predictor.predict(held.predictions, held.membership))
-        certificate = judged(certificate, rows, seen, prop, done.predictor.grid)
-    return PracticalFit(done.predictor, done.predictor.grid.round(done.final), certificate)
+    if note and held is None:
+        reached = audit_source(source.predicted_by(predictor), prop, grid, beyond=True, values=False).error
+        note += f" Worst group error on all of them {reached:.3g}."
+    certificate = replace(certificate, note=f"{note}\n{certificate.note}".strip())
+    found = None if held is None else audit_source(held.predicted_by(predictor), prop, values=False)
+    levels = grid.round(done.final) if rows is source else None
+    return PracticalFit(predictor, levels, certificate if found is None else judged_by(certificate, found), found)
+
+
+def _on_all_rows(source: Source, rows: Rows, prop: Property, goal: Goal, done: Worked, at_random: bool) -> tuple[Worked, str]:
+    """What was fitted on a sample of the rows, moved to where all of them put it, and a sentence that says which it is."""
+    sample = f"{'a random sample of' if at_random else 'the first'} {len(rows):,} of {len(source):,} rows"
+    model = None if done.stopped else refit(source, rows, prop, done.predictor, done.ridge)
+    if model is None:
+        return done, f"Fitted on {sample}."
+    predictor = replace(done.predictor, model=model)
+    final = predictor.predict(rows.predictions, rows.membership)
+    scores = [*done.potential[:-1], float(rows.weights @ prop.score(final, rows.labels) / rows.weights.sum())]
+    if scores[0] - scores[-1] < (scores[0] - done.potential[-1]) / 2:
+        return done, f"Fitted on {sample}; a step towards all of them would have lost half of what was gained."
+    grid = goal.grid if goal.grid is not None else level_grid(final, rows.weights, goal.levels)
+    moved = replace(done, predictor=replace(predictor, grid=grid), final=final, potential=scores)
+    return moved, (
+        f"The curve and the shifts of all groups were fitted on all {len(source):,} rows by one pass of sums; what shape they have was "
+        f"chosen, and what is said of the rows fitted was measured, on {sample}."
+    )
 
 
 def work_out(rows: Rows, prop: Property, goal: Goal, *, random_state: int = 0) -> Worked:
@@ -114,7 +148,7 @@ def work_out(rows: Rows, prop: Property, goal: Goal, *, random_state: int = 0) -
     stopped = stopped or (bool(predictor.patches) and not goal.control.room(len(predictor.patches)))
     compared = len(inner) >= FEWEST
     note = "\n".join(report if chosen is not None or stopped or not compared else [NOTHING_DONE, *report])
-    return Worked(predictor, final, trace.values, note, stopped)
+    return Worked(predictor, final, trace.values, note, stopped, 0.0 if chosen is None else chosen.ridge)
 
 
 def _choose(rows: LinkRows, base: Array, loss: Matching, goal: Goal, trace: _Trace) -> tuple[Candidate | None, list[str], bool]:

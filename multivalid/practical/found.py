@@ -148,7 +148,7 @@ def find_rules(
 def judge_found(made: FoundFit, rows: Rows, held: Rows, prop: Property, forest_values: Array | None) -> FoundFit:
     """The same with the error on rows held out by the user, put into the found groups too."""
     seen = held.with_predictions(made.predictor.predict(held.predictions, held.membership, forest_values))
-    certificate = judged(made.certificate, rows, seen, prop, made.predictor.grid)
+    certificate = judged(made.certificate, seen, prop)
     return replace(made, certificate=certificate, rows=held)
 
 

@@ -50,6 +50,11 @@ class LinkPredictor:
         return (self.grid,)
 
     @property
+    def rounding(self) -> None:
+        """None: it looks at the predictions as they are."""
+        return
+
+    @property
     def patches(self) -> list[Shift]:
         """The shifts after the start."""
         return flat(self.rounds)
@@ -97,7 +102,7 @@ class LinkPredictor:
 
     def on_frame(self, frame: Frame, groups: FittedGroups, output: str = PREDICTION) -> Frame:
         """The lazy frame with the new predictions as the column `output`."""
-        from multivalid.practical.lazy import predicting_link  # it builds on this module
+        from multivalid.practical.engine import predicting_link  # it builds on this module
 
         return predicting_link(frame, groups, self, output)
 

@@ -18,7 +18,7 @@ from multivalid.atoms.select import Rows
 from multivalid.batch import theorem
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.control import INTERRUPTED, Control
-from multivalid.batch.plan import make_plan
+from multivalid.batch.plan import Wish
 from multivalid.batch.predictor import Predictor
 from multivalid.cells.statistics import CellStatistics
 from multivalid.errors import InputError
@@ -105,7 +105,7 @@ def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> 
         else:
             assert stated is not None
             one = _after(stated[k], alone, prop, grid)
-        made.append(one if seen is None else theorem.judged(one, rows, seen.column(k), prop, grid))
+        made.append(one if seen is None else theorem.judged(one, seen.column(k), prop))
     certificate = SeveralCertificate(
         mode=goal.mode,
         keys=target.keys,
@@ -148,10 +148,8 @@ def _by_theorem(rows: Rows, target: Target, goal: Goal) -> tuple[list[Predictor]
     stated: list[Certificate] = []
     for k, coordinate in enumerate(target.coordinates):
         alone, prop = rows.column(k), coordinate.predicted
-        plan = make_plan(
-            alone, prop, mode=goal.mode, grid=goal.grids[k], m=goal.m[k], alpha=goal.alpha[k], lipschitz=goal.lipschitz[k]
-        )
-        made = theorem.fit(alone, prop, plan, control=goal.control)
+        wish = Wish(goal.mode, goal.grids[k], goal.m[k], goal.alpha[k], goal.lipschitz[k])
+        made = theorem.fit(alone, prop, wish, control=goal.control)
         parts.append(made.predictor)
         stated.append(made.certificate)
     return parts, stated

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from multivalid.atoms.keys import Digits, Index, packed_bits
 from multivalid.atoms.summary import LABEL, PREDICTION
@@ -17,11 +16,11 @@ from multivalid.errors import InputError
 from multivalid.groups.membership import Bits, Membership
 from multivalid.groups.remote import draw, fetch
 from multivalid.properties.base import Array
+from multivalid.sources.guesses import PROBE, expected_distinct
 
 if TYPE_CHECKING:
     from multivalid.sources.engine import EngineSource
 
-PROBE = 200_000  # rows looked at to guess how many atoms there are
 MOST_ENTRIES = 10_000_000  # (pattern, level, label bin) triples that the driver takes: about 1 GB
 SAFE_ROWS = 2_000_000  # with so few rows nothing needs to be guessed
 
@@ -97,23 +96,3 @@ def _crowded(rows: EngineSource, how_many: str, seen: str) -> Crowded:
         f"the {MOST_ENTRIES:,} that the driver takes; use fewer or coarser groups (bins in place of values, fewer crossings), fewer "
         f'levels (m=), or mode="theorem" with batched=True (--mode theorem --batched), which reads the rows once per round of updates.'
     )
-
-
-def expected_distinct(often: NDArray[np.int64], rows: int) -> float:
-    """A guess of the number of distinct values among `rows` rows, from how often values occur in a sample of them.
-
-    The larger of two: values seen once stand for √(rows/sample) of their kind, which is off by at most that factor whatever the
-    data; and Chao's, f₁²/2f₂ for the unseen, which is right where values are about equally frequent. A guess too low would cost
-    memory, one too high only the detour.
-
-    Examples
-    --------
-    >>> expected_distinct(np.array([50, 50]), 10_000)
-    2.0
-    >>> expected_distinct(np.ones(100, dtype=int), 10_000)
-    5050.0
-    """
-    once, twice = int(np.count_nonzero(often == 1)), int(np.count_nonzero(often == 2))
-    spread = float(np.sqrt(rows / max(int(often.sum()), 1)) * once + (often.size - once))
-    even = often.size + once * (once - 1) / (2 * (twice + 1))
-    return min(max(spread, even), float(rows))

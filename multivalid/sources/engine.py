@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,10 +13,10 @@ import numpy as np
 
 from multivalid.atoms import probe
 from multivalid.atoms.keys import place
-from multivalid.atoms.partitions import fold
-from multivalid.atoms.response import Piecewise
-from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT, totals_of
-from multivalid.atoms.table import AtomTable, build
+from multivalid.atoms.partitions import fold, rows_of
+from multivalid.atoms.response import Piecewise, Response, response
+from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT
+from multivalid.atoms.table import Atoms, build
 from multivalid.cells.clusters import ClusterSums, level_blocks
 from multivalid.cells.gather import ChanceTerms
 from multivalid.cells.sums import CellSums
@@ -25,19 +25,26 @@ from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership, unpack
 from multivalid.groups.remote import Frame, draw, fetch, schema_of
-from multivalid.levels import Cut, Histogram, LevelPolicy
+from multivalid.levels import ArrayValues, Cut, Histogram, LevelPolicy
 from multivalid.properties import Property
 from multivalid.properties.base import Array
 from multivalid.properties.ops import expressions
-from multivalid.sources.bundling import PROBE, Crowded, Grouped, bundle, expected_distinct
+from multivalid.sources.bundling import Crowded, Grouped, bundle
+from multivalid.sources.guesses import Guesses
+from multivalid.sources.holdout import held_out
+from multivalid.sources.joined import joined
 from multivalid.sources.laws import Laws, laws_of_moments, laws_of_rows
-from multivalid.sources.memory import too_far_out
+from multivalid.sources.memory import MemorySource, too_far_out
+from multivalid.sources.sets import tabulate_sets
 from multivalid.sources.streamed import BinTerms, law_rows
 from multivalid.sources.totals import Totals
 
 if TYPE_CHECKING:
     from multivalid.properties import Target
     from multivalid.properties.target import Coordinate
+    from multivalid.sources.predicting import Predicting, Terms
+
+_MADE = "__mv_made"
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,8 @@ class EngineSource:
     totals: Totals
     patterns: int | None = None  # how many combinations of groups there are, where that is known
     crowded: bool = False  # there are too many combinations of values of the columns that the groups use
+    guesses: Guesses | None = field(default=None, compare=False)  # made for all rows, where these are a part of them
+    occurring: ArrayValues | None = field(default=None, compare=False)  # the predictions and their weight, where they are known
     notes: list[str] = field(default_factory=list, compare=False)
     clustered: bool = False  # the frame has a column of clusters, whose rows share their luck
 
@@ -61,27 +70,22 @@ class EngineSource:
         return None
 
     @cached_property
-    def guesses(self) -> tuple[float, float]:
-        """About how many combinations there are of the values of the groups' columns, and of the groups; seen in a sample of the rows."""
-        if not self.groups.columns:
-            return 1, 1
-        drawn, _ = draw(self.frame.select(list(self.groups.columns)), PROBE, len(self))
-        counted = max(drawn.columns, key=len) + " rows"  # longer than any, so it is none of them
-        found = drawn.group_by(drawn.columns).agg(nw.len().alias(counted))
-        often = np.asarray(found[counted].to_numpy(), dtype=np.int64)
-        members = self.groups.membership(found.to_native(), n_rows=len(found))
-        shown = np.bincount(members.patterns().code, weights=often).astype(np.int64)
-        return expected_distinct(often, len(self)), expected_distinct(shown, len(self))
+    def _guesses(self) -> Guesses:
+        return self.guesses if self.guesses is not None else Guesses(self.frame, len(self))
 
     @property
     def combinations(self) -> float:
         """About how many combinations of values of the groups' columns there are."""
-        return math.inf if self.crowded else self.guesses[0]
+        return math.inf if self.crowded else self._guesses.combinations(self.groups.columns)
 
     @property
     def likely(self) -> float:
         """About how many combinations of groups there are."""
-        return self.guesses[1]
+        return self._guesses.patterns(self.groups)
+
+    def tabulate(self, number: nw.Expr, numbers: int, terms: Sequence[nw.Expr]) -> Array:
+        """Σ of every term over the rows of each (number, group); see `tabulate_sets`."""
+        return tabulate_sets(self.frame, self.groups, number, numbers, terms, self._guesses.combinations)
 
     @property
     def flags(self) -> list[nw.Expr]:
@@ -107,7 +111,7 @@ class EngineSource:
 
     def levels(self, policy: LevelPolicy) -> tuple[Grid, ...]:
         """Levels of the predictions, as the policy chooses them."""
-        return (policy.choose(EngineValues(self)),)
+        return (policy.choose(EngineValues(self) if self.occurring is None else self.occurring),)
 
     def cells(self, target: Target, grids: Sequence[Grid]) -> tuple[CellSums, ...]:
         """The sums of the coordinate over (level × group)."""
@@ -159,7 +163,7 @@ class EngineSource:
             law = probe.laws(self, grid)
         except Crowded:
             edges, note = probe.label_edges(self, len(grid) * len(self.groups))
-            return law_rows(prop, fold(self.frame, self.groups, BinTerms(grid, edges)), note)
+            return law_rows(prop, self.fold(BinTerms(grid, edges)), note)
         members = Membership.from_dense(unpack(law.bits, len(self.groups))[:, 1:] > 0)
         found = laws_of_rows(prop, law.labels, law.labels[:, None], law.weights, members, law.level, len(grid))
         return Laws(found.cells, found.groups, law.note)
@@ -169,34 +173,45 @@ class EngineSource:
         """The same rows with further columns."""
         return replace(self, frame=frame)
 
-    def having(self, condition: nw.Expr, holdout: Any, name: str) -> EngineSource:
-        """The rows where a condition holds."""
-        kept = self.frame.filter(condition)
-        totals = totals_of(kept)
-        if totals.rows == 0 or totals.weight == 0:
+    def having(self, condition: nw.Expr, totals: Totals | None, holdout: Any, name: str) -> EngineSource:
+        """The rows where a condition holds, whose totals are known (None where there are no such rows)."""
+        if totals is None or totals.weight == 0:
             raise InputError(f"holdout={holdout!r} leaves no rows {name}; there are {len(self)} rows.")
-        return replace(self, frame=kept, totals=totals)
+        return replace(self, frame=self.frame.filter(condition), totals=totals)
 
     def predicting(self, frame: Frame) -> EngineSource:
         """The same rows with other predictions, whose ends are not known; `frame` carries them under the fixed name."""
-        return replace(self, frame=frame, totals=replace(self.totals, lowest=math.nan, highest=math.nan))
+        return replace(self, frame=frame, totals=replace(self.totals, lowest=math.nan, highest=math.nan), occurring=None)
 
     with_predictions = predicting
 
+    def predicted_by(self, predictor: Predicting) -> EngineSource:
+        """The same rows with the predictions that a predictor makes of theirs."""
+        found = joined(self.frame, self.groups, predictor, self._guesses.combinations)
+        if found is None:
+            return self.predicting(predictor.on_frame(self.frame, self.groups))
+        ends = found.occurring.ends()
+        return replace(
+            self, frame=found.frame, totals=replace(self.totals, lowest=ends[0], highest=ends[1]), occurring=found.occurring
+        )
+
+    def levels_after(self, predictor: Predicting) -> None:
+        """None: single rows are never seen."""
+        return
+
     def split(self, holdout: Any, seed: int) -> tuple[EngineSource, EngineSource | None]:
         """Rows to fit and rows to judge on; `holdout` is a predicate, a boolean column, or a share."""
-        from multivalid.atoms.holdout import held_out
-
         return held_out(self, holdout, seed)
 
     def column(self, k: int) -> EngineSource:
         """Itself: rows that stay in an engine have one column of predictions."""
         return self
 
-    def sample(self, rows: int, seed: int) -> tuple[nw.DataFrame[Any], bool]:
-        """About so many rows in memory, with only the columns that matter, and whether they were drawn at random."""
+    def sample(self, rows: int, seed: int) -> tuple[MemorySource, bool]:
+        """About so many rows in memory, all where there are no more, and whether they were drawn at random."""
         needed = [LABEL, PREDICTION, WEIGHT, *self.groups.columns]
-        return draw(self.frame.select(list(dict.fromkeys(needed))), rows, len(self), seed)
+        drawn, at_random = draw(self.frame.select(list(dict.fromkeys(needed))), rows, len(self), seed)
+        return rows_of(drawn, self.groups), at_random
 
     def check(self, *grids: Grid) -> None:
         """Refuse predictions outside the grid's range."""
@@ -212,9 +227,14 @@ class EngineSource:
         """See `bundle`."""
         return bundle(self, numbers, sums, labels=labels)
 
-    def atoms(self, prop: Property, grid: Grid, answer: Piecewise) -> tuple[AtomTable, float, float]:
-        """The atom table, and Σw of the score's constant and of the best possible score."""
+    def response(self, prop: Property, grid: Grid) -> Response:
+        """How the property answers on the grid; by sums of moments, or the property was refused."""
+        return response(prop, grid, np.array([self.totals.least, self.totals.most]))
+
+    def atoms(self, prop: Property, grid: Grid, answer: Response) -> Atoms:
+        """Rows that no algorithm can tell apart, bundled by the engine."""
         y, w = nw.col(LABEL), nw.col(WEIGHT)
+        assert isinstance(answer, Piecewise)
         prop.check_engine()
         statistics = prop.statistics(expressions(), y - answer.origin if answer.origin else y) or []
         moments = [w, *(w * t for t in statistics)]
@@ -226,13 +246,29 @@ class EngineSource:
         level, bin = found.numbers if answer.bins > 1 else (found.numbers[0], np.zeros_like(found.numbers[0]))
         table, _ = build(found.bits, level, bin, found.sums[:, : len(moments)], len(self.groups))
         constant, best = found.sums[:, len(moments) :].sum(axis=0)
-        return table, float(constant), float(best)
+        return Atoms(table, None, float(constant), float(best))
 
-    def score_sums(self, prop: Property, answer: Piecewise) -> tuple[float, float]:
+    def score_sums(self, prop: Property, answer: Response) -> tuple[float, float]:
         """Σw of the score's constant and of the best possible score, by a pass of their own."""
+        assert isinstance(answer, Piecewise)
         sums = [(nw.col(WEIGHT) * term).sum().alias(f"s{i}") for i, term in enumerate(_beside(prop, answer))]
         constant, best = fetch(self.frame.select(*sums)).row(0)
         return float(constant), float(best)
+
+    def fold(self, kernel: Callable[[MemorySource], Array]) -> Array:
+        """The sum of what `kernel` makes of batches of rows that pass by."""
+        return fold(self.frame, self.groups, kernel)
+
+    def group_sums(self, predictor: Predicting, terms: Terms) -> Array:
+        """Σ of every term over the rows of each group: (groups, terms); the terms know what a predictor makes of the rows."""
+        found = joined(self.frame, self.groups, predictor, self._guesses.combinations, _MADE)
+        frame = predictor.on_frame(self.frame, self.groups, _MADE) if found is None else found.frame
+        columns = terms(expressions(), nw.col(PREDICTION), nw.col(_MADE), nw.col(LABEL), nw.col(WEIGHT))
+        return np.asarray(self.on(frame).tabulate(nw.lit(0, dtype=nw.Int64), 1, columns)[0])
+
+    def largest_residual(self, prop: Property, grid: Grid) -> float:
+        """The largest |V| at the outermost levels of any label."""
+        return probe.largest_identification(self, prop, grid)
 
     def _refuse(self, coordinate: Any) -> None:
         v = coordinate.residual(expressions(), [nw.col(PREDICTION)], nw.col(LABEL))

@@ -48,7 +48,8 @@ def cluster_sums(frame: Frame, groups: FittedGroups, block: nw.Expr, blocks: int
     One query for everyone and one per block of groups; free predicates each have their own, as they overlap.
     """
     keys = KeyColumns(schema_of(frame))
-    sets = list(block_sets(groups.kept, keys, together=1))
+    # A cluster is added up before it is squared, so a group must be one value of its keys: no conditions by their columns.
+    sets = list(block_sets(groups.kept, keys, lambda blocks: False, together=1))
     parts = [where(block == j, x, 0.0).alias(f"__u{j}") for j in range(blocks)]
     slim = frame.select(*keys.expressions.values(), CLUSTER, weight.alias(_WEIGHT), *parts)
     found = np.zeros((len(groups), len(list(_products(blocks)))))

@@ -17,6 +17,7 @@ from multivalid.properties import Property
 from multivalid.properties.ops import expressions
 from multivalid.sources.engine import EngineSource
 from multivalid.sources.engine_clusters import with_cluster
+from multivalid.sources.guesses import Guesses
 from multivalid.sources.sets import tabulate_sets
 from multivalid.sources.totals import Totals
 
@@ -29,27 +30,28 @@ def open_engine(
     frame: Frame,
     sample_weight: Any,
     prop: Property | None = None,
-    weightless: bool = False,
     cluster: Any = None,
 ) -> EngineSource:
     """Check the columns, fit the groups, and keep everything where it is."""
-    opened, totals = checked(with_cluster(frame, cluster), y_true, y_pred, sample_weight, weightless=weightless)
+    opened, totals = checked(with_cluster(frame, cluster), y_true, y_pred, sample_weight, weightless=False)
     clustered = cluster is not None
     if prop is not None:
         check_labels(prop, opened, totals)
+    guesses = Guesses(opened, totals.rows)
     if isinstance(groups, FittedGroups):
         groups.expressions(schema_of(opened))  # refuses columns that are not there or of another type
-        return EngineSource(opened, groups, totals, clustered=clustered)
+        return EngineSource(opened, groups, totals, guesses=guesses, clustered=clustered)
     spec = groups if isinstance(groups, Groups) else Groups(groups)
-    fitted, patterns = fit_lazy(spec, opened, totals.rows, lambda candidates: _survey(opened, candidates))
-    return EngineSource(opened, fitted, totals, patterns, clustered=clustered)
+    fitted, patterns = fit_lazy(spec, opened, totals.rows, lambda candidates: _survey(opened, candidates, guesses))
+    return EngineSource(opened, fitted, totals, patterns, guesses=guesses, clustered=clustered)
 
 
-def _survey(frame: Frame, groups: FittedGroups) -> Survey:
+def _survey(frame: Frame, groups: FittedGroups, guesses: Guesses) -> Survey:
     """Sizes of the groups, and which of them hold the same rows: groups of equal size are compared row by row, by the engine."""
     flags = groups.expressions(schema_of(frame))
     one = [nw.lit(1.0, dtype=nw.Float64)]
-    sizes = tabulate_sets(frame, groups, nw.lit(0, dtype=nw.Int64), 1, one)[0, :, 0].astype(np.int64).tolist()
+    counted = tabulate_sets(frame, groups, nw.lit(0, dtype=nw.Int64), 1, one, guesses.combinations)
+    sizes = counted[0, :, 0].astype(np.int64).tolist()
     block = np.repeat(np.arange(len(groups.kept) + 1), [1, *(len(one.codes) for one in groups.kept)])
     twins = list(range(len(sizes)))
     waiting = [[g for g, size in enumerate(sizes) if size == one] for one in dict.fromkeys(sizes) if one]

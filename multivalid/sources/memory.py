@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid import validate
+from multivalid.atoms.response import Response, response
+from multivalid.atoms.table import Atoms, build
 from multivalid.cells.clusters import ClusterSums, cluster_sums, level_blocks
 from multivalid.cells.gather import ChanceTerms
 from multivalid.cells.sums import CellSums
@@ -25,11 +27,13 @@ from multivalid.levels import ArrayValues, LevelPolicy
 from multivalid.properties.base import Array
 from multivalid.properties.ops import NUMPY
 from multivalid.sources.laws import Laws, laws_of_moments, laws_of_rows
+from multivalid.sources.marks import holds
 from multivalid.sources.totals import Totals
 
 if TYPE_CHECKING:
-    from multivalid.properties import Target
+    from multivalid.properties import Property, Target
     from multivalid.properties.target import Coordinate
+    from multivalid.sources.predicting import Predicting, Terms
 
 Index = NDArray[np.intp]
 
@@ -225,6 +229,38 @@ class MemorySource:
             raise too_far_out(coordinate, int(bad.size), f"the first at row {row} ({self.columns[bad[0], coordinate.column]:g})")
         return np.asarray(v)
 
+    # ---- atoms, and sums of any kind ---------------------------------------------------------------------------------
+    def response(self, prop: Property, grid: Grid) -> Response:
+        """How the property answers on the grid for these labels."""
+        return response(prop, grid, self.labels)
+
+    def atoms(self, prop: Property, grid: Grid, answer: Response) -> Atoms:
+        """Rows that no algorithm can tell apart, bundled."""
+        bins, moments = answer.encode(self.labels)
+        sums = moments * self.weights[:, None]
+        table, row_atom = build(self.membership.by_row(), grid.round(self.predictions), bins, sums, self.membership.groups)
+        return Atoms(table, row_atom, *self.score_sums(prop, answer))
+
+    def score_sums(self, prop: Property, answer: Response) -> tuple[float, float]:
+        """Σw of the score's constant and of the best possible score."""
+        best = prop.score(prop.solve_points(self.labels), self.labels)
+        return float(self.weights @ answer.score_constant(self.labels)), float(self.weights @ best)
+
+    def fold(self, kernel: Callable[[MemorySource], Array]) -> Array:
+        """What `kernel` makes of all rows; tables that add up, so that an engine may call it batch by batch."""
+        return kernel(self)
+
+    def group_sums(self, predictor: Predicting, terms: Terms) -> Array:
+        """Σ of every term over the rows of each group: (groups, terms); the terms know what a predictor makes of the rows."""
+        made = predictor.predict(self.predictions, self.membership)
+        columns = terms(NUMPY, self.predictions, made, self.labels, self.weights)
+        sums = tabulate_groups(self.membership, np.zeros(len(self), dtype=np.intp), columns, 1)
+        return np.asarray(np.stack(sums, axis=2)[0])
+
+    def largest_residual(self, prop: Property, grid: Grid) -> float:
+        """The largest |V| at the outermost levels of any label."""
+        return float(np.abs(prop.identify(grid.points[[0, -1], None], self.labels)).max())
+
     # ---- other rows, other predictions -----------------------------------------------------------------------------
     def take(self, rows: Index) -> MemorySource:
         """A selection of rows."""
@@ -246,14 +282,24 @@ class MemorySource:
         """The same rows with other predictions."""
         return replace(self, predictions=predictions)
 
+    def predicted_by(self, predictor: Predicting) -> MemorySource:
+        """The same rows with the predictions that a predictor makes of theirs."""
+        return replace(self, predictions=predictor.predict(self.predictions, self.membership))
+
+    def levels_after(self, predictor: Predicting) -> Index:
+        """The level that a predictor takes every row to."""
+        return predictor.grid.round(predictor.predict(self.predictions, self.membership))
+
     def sample(self, rows: int, seed: int) -> tuple[MemorySource, bool]:
         """At most so many rows, and whether they are a random part; in memory there is no need to take fewer."""
         return self, True
 
     def split(self, holdout: Any, seed: int) -> tuple[MemorySource, MemorySource | None]:
-        """Rows to fit and rows to judge on; `holdout` is a share of the rows, drawn at random, or a mask of the rows given."""
+        """Rows to fit and rows to judge on; `holdout` is a share, drawn at random, a mask of the rows given, or a predicate."""
         if holdout is None:
             return self, None
+        if isinstance(holdout, str):
+            holdout = holds(holdout, None if self.frame is None else self.frame.to_native(), "holdout")
         mask = self._drawn(holdout, seed) if np.ndim(holdout) == 0 else self._masked(np.asarray(holdout))
         kept, out = np.flatnonzero(~mask), np.flatnonzero(mask)
         for part, name in ((kept, "to fit"), (out, "held out")):

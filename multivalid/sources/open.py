@@ -53,7 +53,6 @@ def open_source(
         A row of weight 0 is not there.
     arrays : boolean arrays, optional
         For groups that are fitted already, and were given as boolean arrays: these arrays for the new rows.
-
     cluster : array-like or column name, optional
         Rows with the same value share their luck.
 

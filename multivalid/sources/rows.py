@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 from multivalid import validate
 from multivalid.atoms import frames
 from multivalid.errors import InputError
-from multivalid.groups.blocks import Holds
-from multivalid.groups.columns import Columns
 from multivalid.groups.family import FittedGroups, Groups
 from multivalid.groups.items import Entry, Flags
 from multivalid.groups.membership import Membership
-from multivalid.groups.predicate import parse
 from multivalid.properties.base import Array
+from multivalid.sources.marks import holds
 from multivalid.sources.memory import MemorySource
 
 if TYPE_CHECKING:
@@ -145,9 +143,7 @@ def marked(value: Any, data: Any, argument: str) -> Any:
     """The mask that a predicate, or the name of a boolean column, makes of `data`; anything else as it is."""
     if not isinstance(value, str):
         return value
-    if data is None:
-        raise InputError(f"{argument}={value!r} is a condition on columns, but data=None; pass the frame as data=.")
-    return Holds(parse(value).condition).codes(Columns(data)) == 0
+    return holds(value, data, argument)
 
 
 def resolve(value: Any, frame: nw.DataFrame[Any] | None, argument: str) -> Any:

@@ -1,13 +1,14 @@
 """Sums over (number × group) where the rows live: one grouping set per block of groups, whatever the number of its groups.
 
-The values of a column, bins and crossings are grouped by the column, by the bin, by both columns; free predicates ten at a time by their
-bits. So no query brings back more than (groups of a block) × (numbers), however many combinations of all groups there are.
+The values of a column, bins and crossings are grouped by the column, by the bin, by both columns; free predicates by the columns they look
+at where these take few values together (each predicate is then worked out once per combination, not once per row), else ten at a time by
+their bits. So no query brings back more than (groups of a block) × (numbers), however many combinations of all groups there are.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.atoms.keys import Digits
-from multivalid.groups.blocks import Block, Holds, Intervals, Product, Values
+from multivalid.groups.blocks import Block, Holds, Intervals, Product, Values, evaluate
 from multivalid.groups.columns import Columns
 from multivalid.groups.engine import code_expression, condition_expression
 from multivalid.groups.kept import Kept
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from multivalid.groups.family import FittedGroups
 
 TOGETHER = 10  # free predicates in one set: at most 1,024 combinations
+MOST_LINES = 1_000_000  # (combination of values × number) that one set may bring back
+Combinations = Callable[[Sequence[str]], float]
 _NUMBER = "__n"
 
 
@@ -40,12 +43,22 @@ class BlockSet:
     kept: tuple[Kept, ...]
     keys: tuple[str, ...]
     start: int
+    by_columns: bool = False  # the keys are the columns that conditions look at
 
 
-def tabulate_sets(frame: Frame, groups: FittedGroups, number: nw.Expr, numbers: int, terms: Sequence[nw.Expr]) -> Array:
-    """Σ of every term over the rows of each (number, group): shape (numbers, groups, terms); everyone is group 0."""
+def tabulate_sets(
+    frame: Frame, groups: FittedGroups, number: nw.Expr, numbers: int, terms: Sequence[nw.Expr], combinations: Combinations
+) -> Array:
+    """Σ of every term over the rows of each (number, group): shape (numbers, groups, terms); everyone is group 0.
+
+    `combinations` guesses how many combinations of values some columns take together.
+    """
     keys = KeyColumns(schema_of(frame))
-    sets = list(block_sets(groups.kept, keys)) or [BlockSet((), (), 1)]
+
+    def few(blocks: Sequence[Holds]) -> bool:
+        return combinations(columns_of(blocks)) * numbers <= MOST_LINES
+
+    sets = list(block_sets(groups.kept, keys, few)) or [BlockSet((), (), 1)]
     slim = frame.select(*keys.expressions.values(), number.alias(_NUMBER), *(term.alias(f"__s{i}") for i, term in enumerate(terms)))
     table = np.zeros((numbers, len(groups), len(terms)))
     found = grouping_sets(slim, [[*one.keys, _NUMBER] for one in sets], [f"__s{i}" for i in range(len(terms))])
@@ -73,12 +86,17 @@ class KeyColumns:
             case Product(parts=parts):
                 return tuple(dict.fromkeys(name for part in parts for name in self.of(part)))
             case Values(column=column):
-                self.expressions.setdefault(column, nw.col(column))
-                return (column,)
+                return self.plain((column,))
             case Intervals():
                 return (self._add(block, _bin_number(block, self.schema[block.column])),)
             case _:
                 return (self._add(block, code_expression(block, self.schema)),)
+
+    def plain(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Columns as they are."""
+        for column in columns:
+            self.expressions.setdefault(column, nw.col(column))
+        return tuple(columns)
 
     def bits(self, blocks: Sequence[Holds]) -> str:
         """One key for several conditions: a bit each."""
@@ -95,22 +113,35 @@ class KeyColumns:
         return name
 
 
-def block_sets(kept: Sequence[Kept], keys: KeyColumns, together: int = TOGETHER) -> Iterator[BlockSet]:
-    """The grouping sets of all groups, `together` free predicates in one."""
+def block_sets(
+    kept: Sequence[Kept], keys: KeyColumns, few: Callable[[Sequence[Holds]], bool], together: int = TOGETHER
+) -> Iterator[BlockSet]:
+    """The grouping sets of all groups: free predicates by their columns where these take `few` values, else `together` in one."""
     start = 1
     for single, run in itertools.groupby((one for one in kept if one.codes), key=lambda one: isinstance(one.block, Holds)):
         waiting = list(run)
-        for part in range(0, len(waiting), together if single else 1):
-            here = tuple(waiting[part : part + (together if single else 1)])
+        by_columns = single and few([one.block for one in waiting if isinstance(one.block, Holds)])
+        size = len(waiting) if by_columns else together if single else 1
+        for part in range(0, len(waiting), size):
+            here = tuple(waiting[part : part + size])
             blocks = [one.block for one in here if isinstance(one.block, Holds)]
-            names = (keys.bits(blocks),) if single else keys.of(here[0].block)  # type: ignore[arg-type]
-            yield BlockSet(here, names, start)
+            names = keys.plain(columns_of(blocks)) if by_columns else (keys.bits(blocks),) if single else keys.of(here[0].block)  # type: ignore[arg-type]
+            yield BlockSet(here, names, start, by_columns)
             start += sum(len(one.codes) for one in here)
+
+
+def columns_of(blocks: Sequence[Holds]) -> tuple[str, ...]:
+    """The columns that conditions look at, each once."""
+    return tuple(dict.fromkeys(name for block in blocks for name in block.columns))
 
 
 def members(one: BlockSet, made: nw.DataFrame[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
     """For each group of a set: how far it is from the first, and the lines of the result that it holds."""
     if not one.kept:
+        return
+    if one.by_columns:
+        blocks = [kept.block for kept in one.kept if isinstance(kept.block, Holds)]
+        yield from ((k, np.flatnonzero(mask)) for k, mask in enumerate(evaluate(blocks, made)))
         return
     if isinstance(one.kept[0].block, Holds):
         bits = np.asarray(made[one.keys[0]].to_numpy(), dtype=np.int64)

@@ -12,9 +12,8 @@ import pytest
 
 import multivalid as mv
 from multivalid.atoms import partitions, predict, probe
-from multivalid.batch import lazy as batch_lazy
 from multivalid.errors import InputError
-from multivalid.sources import bundling, engine
+from multivalid.sources import bundling, engine, guesses
 from tests.engines.conftest import collected, rows
 from tests.engines.test_same_answers import EXACT, GROUPS, KEY, same_tables, without_collateral
 from tests.reference.batch_naive import worst_error
@@ -96,7 +95,7 @@ def test_one_by_one_is_refused_with_the_way_out() -> None:
 def test_a_wrong_guess_lets_no_more_in_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundling, "SAFE_ROWS", 10)
     monkeypatch.setattr(bundling, "MOST_ENTRIES", 20)
-    for module in (bundling, engine):
+    for module in (bundling, guesses):
         monkeypatch.setattr(module, "expected_distinct", lambda often, rows: 15.0)
     fetched: list[int] = []
     fetch = bundling.fetch
@@ -109,7 +108,7 @@ def test_a_wrong_guess_lets_no_more_in_than_the_limit(monkeypatch: pytest.Monkey
 
 def test_no_batch_is_larger_than_asked_and_none_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitions, "BATCH", 256)
-    monkeypatch.setattr(batch_lazy, "fold", _watched(sizes := []))
+    monkeypatch.setattr(engine, "fold", _watched(sizes := []))
     data = pl.from_pandas(rows(20_000)).lazy()
     made = mv.multicalibrate("y", "p", groups=GROUPS, data=data, mode="theorem", m=40, batched=True)
     passes = int(made.certificate.note.split("Batched rounds: ")[1].split()[0])

@@ -14,13 +14,13 @@ import pytest
 from scipy.stats import chi2_contingency
 
 import multivalid as mv
-from multivalid.atoms.holdout import drawn
 from multivalid.atoms.summary import checked
 from multivalid.cells.sentences import UNNAMED
 from multivalid.errors import InputError
 from multivalid.groups import remote
 from multivalid.practical.model import Model
 from multivalid.practical.shifts import ShiftRound
+from multivalid.sources.holdout import drawn
 from tests.engines.conftest import collected, rows
 
 Enter = Callable[[pd.DataFrame], Any]

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
 from multivalid import validate
-from multivalid.atoms.lazy import LazyRows
-from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT
+from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT, totals_by
 from multivalid.errors import InputError
 from multivalid.groups.lazy import where
 from multivalid.groups.remote import Frame
 
+if TYPE_CHECKING:
+    from multivalid.sources.engine import EngineSource
+
 _HELD = "__mv_held"
 
 
-def held_out(rows: LazyRows, holdout: Any, seed: int = 0) -> tuple[LazyRows, LazyRows | None]:
+def held_out(rows: EngineSource, holdout: Any, seed: int = 0) -> tuple[EngineSource, EngineSource | None]:
     """Rows to fit and rows to judge on; `holdout` is a predicate, a boolean column, or a share."""
     if holdout is None:
         return rows, None
@@ -24,8 +26,12 @@ def held_out(rows: LazyRows, holdout: Any, seed: int = 0) -> tuple[LazyRows, Laz
         marked = rows.frame.with_columns(where(holdout, rows.frame).alias(_HELD))
     else:
         marked = drawn(rows.frame, validate.fraction(holdout, "holdout"), seed, [*rows.groups.columns] or [LABEL])
+    totals = totals_by(marked, _HELD)
     told = rows.on(marked)
-    return told.having(~nw.col(_HELD), holdout, "to fit"), told.having(nw.col(_HELD), holdout, "held out")
+    return (
+        told.having(~nw.col(_HELD), totals.get(False), holdout, "to fit"),
+        told.having(nw.col(_HELD), totals.get(True), holdout, "held out"),
+    )
 
 
 def drawn(frame: Frame, share: float, seed: int, apart: list[str]) -> Frame:

@@ -1,0 +1,37 @@
+"""What a source asks of a predictor: its answer for rows in memory, or as a column of a lazy frame."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from multivalid.grid import Grid
+from multivalid.groups.family import FittedGroups
+from multivalid.groups.membership import Membership
+from multivalid.groups.remote import Frame
+from multivalid.properties.base import Array
+from multivalid.properties.ops import Ops
+
+
+class Predicting(Protocol):
+    """A predictor for a single column."""
+
+    @property
+    def grid(self) -> Grid:
+        """The levels of its predictions."""
+
+    @property
+    def rounding(self) -> Grid | None:
+        """Levels that predictions are rounded to before anything else; None where it looks at the predictions as they are."""
+
+    def predict(self, predictions: Array, membership: Membership) -> Array:
+        """New predictions for rows with these predictions and groups."""
+
+    def on_frame(self, frame: Frame, groups: FittedGroups, output: str = ...) -> Frame:
+        """The lazy frame with the new predictions as the column `output`; in the place of the old ones unless another is named."""
+
+
+class Terms(Protocol):
+    """Numbers to be summed, as formulas of a row's prediction, new prediction, label and weight."""
+
+    def __call__(self, ops: Ops, prediction: Any, made: Any, label: Any, weight: Any) -> list[Any]:
+        """The terms, on arrays or on the expressions of an engine."""
