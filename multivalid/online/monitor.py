@@ -121,7 +121,8 @@ class Monitor:
     labels : (float or None, float or None), optional
         Between which values outcomes lie; the level rests on it, so outcomes outside are refused. Quantiles and probabilities of events
         need none; for other properties [0, 1] is meant when it is left out. With None for one end only one direction is watched:
-        labels=(0, None) tells predictions of a mean that are too low.
+        labels=(0, None) tells predictions of a mean that are too low. A prediction outside is judged as the nearer end of the range;
+        `summary()` says how many were.
     delta : float
         Allowed probability of a false alarm, over all groups and all time.
     tolerance : float
@@ -176,6 +177,7 @@ class Monitor:
                 watch.set_edges(np.array(setup.buckets))
         self._first: list[list[float]] = []  # predictions of the rounds before there are buckets
         self._rounds = 0
+        self._outside = 0  # rounds with a prediction beyond the range of labels
         self._clock: tuple[str, float] | None = None
         self._recent = Recent(setup.window, size, len(coordinates))
         self._periods = Periods(size, len(coordinates))
@@ -217,6 +219,7 @@ class Monitor:
     def _add(self, rows: Rows) -> None:
         """Bring everything up to date with rows that were checked."""
         self._recent.add(rows.member, rows.values, self._rounds)
+        self._outside += self.setup.watched.outside(rows.predictions)
         if self.setup.period is not None and rows.kind is not None:
             self._periods.add(period_starts(rows.time, rows.kind, self.setup.period), rows.member, rows.values)
         done = 0

@@ -105,6 +105,8 @@ def summary_of(monitor: Monitor) -> str:
         lines.append(
             f"  no alarm; if every group's predictions are right, the chance of ever raising one is at most {setup.delta:g}"
         )
+    if monitor._outside:
+        lines.append(f"  {_out_of_range(monitor)}")
     lines += [f"  ALARM {sentence(monitor, alarm)}" for alarm in alarms]
     table = table_of(monitor, None)
     named = {(alarm.group, alarm.coordinate) for alarm in alarms}
@@ -161,7 +163,14 @@ def _verdict(monitor: Monitor, alarms: int) -> str:
     return (
         f"{found} in {len(monitor.groups)} groups, {monitor.rounds:,} rounds. While the predictions of every group are right, "
         f"the chance of ever raising one is at most {monitor.setup.delta:g}."
+        + (f" {_out_of_range(monitor)}." if monitor._outside else "")
     )
+
+
+def _out_of_range(monitor: Monitor) -> str:
+    """What happened to predictions that no label could bear out."""
+    count, ends = monitor._outside, monitor.setup.watched.coordinates[0].range  # those of a pair have no ends
+    return f"{count:,} prediction{'s' if count > 1 else ''} outside ({ends.lo:g}, {ends.hi:g}) judged as the nearer end of it"
 
 
 def _who(monitor: Monitor, times: int) -> dict[str, NDArray[Any]]:

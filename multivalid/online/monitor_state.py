@@ -69,6 +69,7 @@ def state_of(monitor: Monitor) -> dict[str, Any]:
     """What changes from round to round."""
     return {
         "rounds": monitor._rounds,
+        "outside": monitor._outside,
         "clock": None if monitor._clock is None else list(monitor._clock),
         "first": monitor._first,
         "watches": [_watch_to_json(watch) for watch in monitor._watches],
@@ -81,6 +82,9 @@ def state_of(monitor: Monitor) -> dict[str, Any]:
 def restore(monitor: Monitor, state: dict[str, Any]) -> None:
     """Put a fresh monitor of the same settings into `state`; a `ValueError` says what cannot be."""
     monitor._rounds = rounds = whole(state["rounds"])
+    monitor._outside = whole(state.get("outside", 0))
+    if monitor._outside > rounds:
+        raise ValueError(f"{monitor._outside} predictions out of range do not go with {rounds} rounds")
     clock = state["clock"]
     if clock is not None and clock[0] not in ("number", "date"):
         raise ValueError(f"{clock[0]!r} is not a kind of time")

@@ -121,6 +121,13 @@ class Watched:
             )
         return spec
 
+    def outside(self, predictions: Array) -> int:
+        """Rows with a prediction that no label could have borne out: it is judged as the nearer end of its range."""
+        far = np.zeros(len(predictions), dtype=bool)
+        for column, coordinate in enumerate(self.coordinates):
+            far |= (predictions[:, column] < coordinate.range.lo) | (predictions[:, column] > coordinate.range.hi)
+        return int(far.sum())
+
     def check(self, predictions: Array, y: Array) -> None:
         """Refuse outcomes outside the range that the bounds rest on, and pairs that are none."""
         outside = np.flatnonzero((y < self.interval.lo) | (y > self.interval.hi))

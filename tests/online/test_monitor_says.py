@@ -91,6 +91,22 @@ def test_periods(alarmed: mv.Monitor) -> None:
         np.testing.assert_allclose(table["gap"][own][2], (p - y)[inside & member[:, 1]].mean(), rtol=1e-10)
 
 
+def test_predictions_that_no_label_can_bear_out_are_counted(tmp_path: Path) -> None:
+    monitor = mv.Monitor("mean", 1, labels=(0, 1))
+    monitor.update([True], 1.2, 1)
+    monitor.update_many(np.ones((3, 1), dtype=bool), [-0.5, 0.5, 1.0], [0, 1, 1])
+    assert "2 predictions outside (0, 1) judged as the nearer end of it" in monitor.summary()
+    monitor.save(tmp_path / "watch.json")
+    again = mv.load(tmp_path / "watch.json")
+    again.update([True], 7.0, 1)
+    assert "3 predictions outside (0, 1)" in again.summary()
+    again.report(tmp_path / "page.html")
+    assert "3 predictions outside (0, 1) judged" in json.loads((tmp_path / "page.report.json").read_text())["verdict"]
+    unbounded = mv.Monitor("quantile:0.9", 1)
+    unbounded.update([True], -1e9, 0.0)
+    assert "outside" not in unbounded.summary()
+
+
 def test_an_empty_group_has_no_gap_and_no_evidence() -> None:
     monitor = mv.Monitor("mean", 1)
     monitor.update_many(np.zeros((50, 1), bool), np.full(50, 0.5), np.ones(50))
