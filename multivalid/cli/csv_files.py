@@ -7,7 +7,6 @@ import csv
 import gzip
 import re
 import shlex
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,10 +89,19 @@ def _header(name: str, layout: Layout) -> str:
     except OSError as error:  # not a gzip file
         raise bad_data(f"{name} cannot be read: {error}.") from None
     delimiter = DELIMITERS[layout.delimiter] if layout.delimiter else _guess(text, name)
-    repeated = [field for field, often in Counter(next(csv.reader([text], delimiter=delimiter), [])).items() if often > 1]
-    if repeated:
-        raise bad_data(f"{name}: the header has the column {repeated[0]!r} more than once; rename one of them.")
+    _check_names(name, next(csv.reader([text], delimiter=delimiter), []))
     return delimiter
+
+
+def _check_names(name: str, fields: Sequence[str]) -> None:
+    """Refuse names that stand for two columns; SQL, which reads the file, does not tell capitals from small letters."""
+    seen: dict[str, str] = {}
+    for field in fields:
+        other = seen.get(field.lower())
+        if other is not None:
+            told = "more than once" if other == field else f"and {other!r}, which differ in capital letters alone"
+            raise bad_data(f"{name}: the header has the column {field!r} {told}; rename one of them.")
+        seen[field.lower()] = field
 
 
 def _guess(header: str, name: str) -> str:

@@ -240,6 +240,8 @@ def test_a_column_that_is_not_there_is_answered_with_those_of_the_user(clean: Te
 def test_a_header_with_a_name_twice(clean: Terminal) -> None:
     (clean.folder / "twice.csv").write_text("delay,p,p\n1,2,3\n")
     assert "'p' more than once" in clean("audit", "twice.csv", *COLUMNS, code=3)
+    (clean.folder / "capital.csv").write_text("delay,P,p\n1,2,3\n")
+    assert "'p' and 'P', which differ in capital letters alone" in clean("audit", "capital.csv", *COLUMNS, code=3)
 
 
 def test_tables_that_are_piped_are_not_cut(clean: Terminal) -> None:
