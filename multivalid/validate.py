@@ -56,7 +56,7 @@ def weights(values: Any, rows: int, name: str = "sample_weight") -> Vector:
     if negative.size:
         raise InputError(
             f"{name} must not be negative: {negative.size} negative values, the first at row {negative[0]} "
-            f"({array[negative[0]]!r}); set the weight of rows to leave out to 0."
+            f"({array[negative[0]]:g}); set the weight of rows to leave out to 0."
         )
     if not array.any():
         raise InputError(f"{name} is zero for every row; at least one row needs a positive weight.")
