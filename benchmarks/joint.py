@@ -14,9 +14,9 @@ import time
 import numpy as np
 
 import multivalid as mv
-from multivalid.atoms import select
 from multivalid.joint.plan import make_plan
 from multivalid.properties import MeanVariance
+from multivalid.sources.rows import open_rows
 
 NAIVE_UPDATES = 6
 LEVELS = 50
@@ -73,7 +73,7 @@ def main(rows=1_000_000):
     print(fitted.certificate)
     print(f"{rows:,} rows, {len(fitted.groups)} groups, {LEVELS}×{LEVELS} levels, {total} updates")
     print(f"multivalid: {wall:.2f} s wall, {cpu:.2f} s of one core, from arrays to a certified fit")
-    gathered = select.rows(y, said, groups=groups, width=2)
+    gathered = open_rows(y, said, groups=groups, width=2)
     plan = make_plan(gathered, pair, mode="theorem", grid=None, m=LEVELS, alpha=None, lipschitz=None)
     slow, busy = time.perf_counter(), time.process_time()
     made = naive_updates(pair, y, said, groups, plan, min(NAIVE_UPDATES, total))

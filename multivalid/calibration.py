@@ -129,17 +129,18 @@ class Calibration(Generic[T, C]):
         >>> fitted.predict([0.1, 0.9])
         array([0.125, 0.875])
         """
-        from multivalid.atoms import frames, select
+        from multivalid.atoms import frames
         from multivalid.groups.remote import lazy_frame
+        from multivalid.sources.rows import membership_of, predictions_of
 
         lazy = lazy_frame(data)
         if lazy is not None:
             return self._predict_lazy(y_pred, lazy, output)
         frame = None if data is None else frames.eager(data)
-        predictions = select.predictions_of(y_pred, frame, len(self.grids))
+        predictions = predictions_of(y_pred, frame, len(self.grids))
         if len(self.grids) > 1:
             predictions = self.property.check_predictions(predictions)
-        membership = select.membership_of(self.groups, data=data, groups=groups, rows=predictions.shape[0])
+        membership = membership_of(self.groups, data=data, groups=groups, rows=predictions.shape[0])
         values = self._predicted(predictions, membership, data)
         if output is None:
             return values

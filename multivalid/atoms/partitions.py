@@ -14,13 +14,13 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from multivalid.atoms.select import Rows
 from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT
 from multivalid.errors import InputError
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership
 from multivalid.groups.remote import Frame, fetch
 from multivalid.properties.base import Array
+from multivalid.sources.memory import MemorySource as Rows
 
 BATCH = 1 << 19  # rows in memory at a time
 Kernel = Callable[[Rows], Array]

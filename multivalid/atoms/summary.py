@@ -17,7 +17,7 @@ from multivalid.sources.totals import Totals
 from multivalid.validate import CLASSES, UNKNOWN
 
 
-def checked(frame: Frame, y_true: Any, y_pred: Any, sample_weight: Any, *, weightless: bool = True) -> tuple[Frame, Totals]:
+def checked(frame: Frame, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Frame, Totals]:
     """The frame with labels, predictions and weights as float64 under fixed names; missing values are refused."""
     columns = {LABEL: (y_true, "y_true"), PREDICTION: (y_pred, "y_pred")}
     if sample_weight is not None:
@@ -31,7 +31,7 @@ def checked(frame: Frame, y_true: Any, y_pred: Any, sample_weight: Any, *, weigh
     totals = _totals(row[:AIMS])
     if sample_weight is not None:
         _weights(opened, totals)
-        if row[AIMS - 1] and not weightless:  # a row of weight 0 is not there
+        if row[AIMS - 1]:  # a row of weight 0 is not there
             opened = opened.filter(nw.col(WEIGHT) > 0)
             totals = totals_of(opened)
     return opened, totals

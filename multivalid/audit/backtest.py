@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid import validate
-from multivalid.atoms import frames, select
-from multivalid.atoms.frames import from_columns
-from multivalid.atoms.select import Rows
+from multivalid.atoms.frames import eager, from_columns
 from multivalid.audit import backtest_text, risk_tests
 from multivalid.audit.risk_tests import Dependence
 from multivalid.cells.adjust import holm
@@ -24,7 +22,8 @@ from multivalid.levels import SIGNIFICANCE
 from multivalid.properties import QuantileCVaR
 from multivalid.properties.base import Array
 from multivalid.properties.pairs.sides import check_sides
-from multivalid.sources.rows import cluster_numbers
+from multivalid.sources.memory import MemorySource as Rows
+from multivalid.sources.rows import open_rows, resolve
 
 CORRECTIONS = ("hommel", "holm")
 POWER = 0.8  # an error as large as `detectable_es` is found so often
@@ -178,19 +177,19 @@ def backtest(
         raise InputError(f"correction must be one of {', '.join(CORRECTIONS)}, got {correction!r}.")
     if lags and cluster is not None:
         raise InputError("lags and cluster are two ways to allow for dependence: give one of them, and lags=0 with cluster.")
-    frame = None if data is None else frames.eager(data)
+    frame = None if data is None else eager(data)
     sign = 1.0 if losses else -1.0
     outcome, value, shortfall = (
-        sign * validate.vector(select.resolve(column, frame, name), name)
+        sign * validate.vector(resolve(column, frame, name), name)
         for column, name in ((y_true, "y_true"), (var, "var"), (es, "es"))
     )
     for column, name in ((value, "var"), (shortfall, "es")):
         validate.same_length(column, outcome.size, name, "y_true")
-    check_sides(outcome, value, shortfall, tau, losses=losses)
-    _check_share(outcome, value, tau, losses)
-    rows = select.rows(outcome, value, groups=groups, data=data, sample_weight=sample_weight)
-    dependence = Dependence(cluster_numbers(cluster, frame, outcome.size), lags)
-    table = _table(rows, shortfall, tau, dependence, correction)
+    rows = open_rows(outcome, value, groups=groups, data=data, sample_weight=sample_weight, cluster=cluster)
+    shortfall = shortfall if rows.kept is None else shortfall[rows.kept]
+    check_sides(rows.labels, rows.predictions, shortfall, tau, losses=losses)
+    _check_share(rows.labels, rows.predictions, tau, losses)
+    table = _table(rows, shortfall, tau, Dependence(rows.cluster, lags), correction)
     if sample_weight is None:
         table["exceedances"] = table["exceedances"].astype(np.int64)
     from multivalid.report.origin import origin
@@ -219,8 +218,7 @@ def _table(rows: Rows, shortfall: Array, tau: float, dependence: Dependence, cor
     found = []
     for g in range(rows.membership.groups):
         group = rows.membership.mask(g)
-        inside = group & (rows.weights > 0)
-        tested = _tests(rows, shortfall, inside, tau, dependence.of(inside), correction)
+        tested = _tests(rows, shortfall, group, tau, dependence.of(group), correction)
         found.append(tested | _means(v[:, group], rows.weights[group], dependence.lags))
     table: dict[str, NDArray[Any]] = {"name": np.array(rows.groups.names)}
     table |= {name: np.array([one[name] for one in found]) for name in found[0]}

@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 
 from multivalid.atoms.response import Response
-from multivalid.atoms.select import Rows
 from multivalid.audit.cells import tabulate
 from multivalid.batch.algorithm import Blocked, Trace, slopes
 from multivalid.batch.control import INTERRUPTED, UNLIMITED, Control
@@ -30,6 +29,7 @@ from multivalid.batch.state import Patch
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.properties.base import Array
+from multivalid.sources.memory import MemorySource as Rows
 
 MOST_NUMBERS = 50_000_000  # of the table that a pass makes: 400 MB
 Measure = Callable[[Sequence[Patch]], Array]

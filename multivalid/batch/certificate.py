@@ -185,7 +185,10 @@ class Certificate(Generic[N, W, B]):
         return lines
 
     def _was_met(self) -> bool:
-        return self.error_before is not None and not self.updates and bool(np.all(np.asarray(self.error_before) <= self.alpha))
+        before = self.error_before
+        return (
+            before is not None and not np.asarray(self.updates).any() and bool(np.all(np.asarray(before) <= np.asarray(self.alpha)))
+        )
 
     def _vacuous(self) -> str:
         if not self.asked:

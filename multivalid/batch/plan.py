@@ -10,13 +10,13 @@ import numpy as np
 
 from multivalid import validate
 from multivalid.atoms.response import Response, response
-from multivalid.atoms.select import Rows
 from multivalid.atoms.table import totals
 from multivalid.batch.rules import PrintedRule, Rule, TheoremRule
 from multivalid.errors import InputError
 from multivalid.grid import Grid, checked_grid
 from multivalid.properties import Property
 from multivalid.properties.base import Array, Facts
+from multivalid.sources.memory import MemorySource as Rows
 from multivalid.sources.open import Source
 
 DEFAULT_LEVELS = 20

@@ -10,8 +10,6 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid import validate
-from multivalid.atoms import select
 from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT, checked
 from multivalid.discover.confirm import Atoms, confirm
 from multivalid.discover.coordinates import Searched, are_events, coordinates, identifications
@@ -28,6 +26,7 @@ from multivalid.groups.remote import Frame, fetch, schema_of
 from multivalid.properties.base import Array
 from multivalid.properties.target import Target
 from multivalid.sources.holdout import drawn
+from multivalid.sources.rows import open_rows
 from multivalid.sources.totals import Totals
 
 MOST_SEARCHED = 100_000  # rows; more go to the test
@@ -60,18 +59,12 @@ def discover_rows(
 ) -> Discovery:
     """On rows in memory."""
     width = len(target.coordinates)
-    rows = select.rows(
-        y_true,
-        y_pred,
-        groups=list(groups) if isinstance(groups, tuple) else groups,
-        data=data,
-        sample_weight=sample_weight,
-        width=width,
-    )
+    known = list(groups) if isinstance(groups, tuple) else groups
+    rows = open_rows(y_true, y_pred, groups=known, data=data, sample_weight=sample_weight, width=width, cluster=cluster)
     target.check_labels(rows.labels)
     _enough(len(rows))
-    frame = open_frame(data)
-    units = None if cluster is None else _clusters(cluster, frame, len(rows))
+    frame, units = open_frame(data), rows.cluster
+    frame = frame if rows.kept is None else frame[rows.kept]
     names, notes = _names(features, frame.columns, y_true, y_pred, sample_weight, cluster)
     searching, testing = _split(len(rows), settings, units)
     weights = rows.weights / rows.weights.mean()
@@ -237,15 +230,3 @@ def _split(rows: int, settings: Settings, units: Index | None) -> tuple[Index, I
     if inside.all():
         raise InputError("cluster: there is one cluster only, so that nothing is left to test on; at least two are needed.")
     return np.flatnonzero(inside), np.flatnonzero(~inside)
-
-
-def _clusters(cluster: Any, frame: nw.DataFrame[Any], rows: int) -> Index:
-    if isinstance(cluster, str):
-        if cluster not in frame.columns:
-            raise InputError(f"cluster={cluster!r} is not a column of data.")
-        values: Any = frame[cluster].to_list()
-    else:
-        values = list(cluster)
-    validate.same_length(np.empty(len(values)), rows, "cluster", "y_true")
-    places: dict[Any, int] = {}
-    return np.array([places.setdefault(value, len(places)) for value in values], dtype=np.intp)

@@ -29,7 +29,7 @@ def _blocked_cell(cell: Any, name: str) -> BlockedPair:
 # What a value from a file must be, where that is not as in the certificate of a single property.
 CHECKS: dict[str, Check] = {
     "alpha": _numbers,
-    "error": _numbers,
+    "error": read.two(read.number),
     "updates": read.two(read.whole),
     "least_drop": _numbers,
     "drop_bound": _numbers,
@@ -144,11 +144,6 @@ class JointCertificate(Certificate[Two, Counts, BlockedPair]):
             if self.alpha[k] > self.trivial[k]
         ]
         return f"This promises nothing: a constant prediction has an error that is smaller ({'; '.join(found)})."
-
-    def _was_met(self) -> bool:
-        return self.error_before is not None and sum(self.updates) == 0 and self.error_before[0] <= self.alpha[0] and (
-            self.error_before[1] <= self.alpha[1]
-        )  # fmt: skip
 
     def _stuck(self) -> str:
         if self.mode == "practical":

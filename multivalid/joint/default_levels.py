@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from multivalid.atoms.select import Rows
 from multivalid.batch.default_levels import MOST_LEVELS, TRIES
 from multivalid.batch.plan import DEFAULT_LEVELS
 from multivalid.errors import InputError
@@ -20,6 +19,7 @@ from multivalid.grid import Grid
 from multivalid.joint.plan import JointPlan, make_plan, pair_facts
 from multivalid.joint.trivial import trivial_errors
 from multivalid.properties import Pair, PairFacts
+from multivalid.sources.memory import MemorySource as Rows
 
 MOST_CELLS = 1 << 24  # (level⁰, level¹, group): a few arrays of so many numbers fit the memory of a small machine
 SPARE = 0.9  # of the error of a constant prediction: what is promised should be below it

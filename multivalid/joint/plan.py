@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from multivalid import validate
-from multivalid.atoms.select import Rows
 from multivalid.batch.plan import DEFAULT_LEVELS, label_range, out_of_reach, population_slope, reach
 from multivalid.batch.rules import Rule, TheoremRule
 from multivalid.errors import InputError
@@ -19,6 +18,7 @@ from multivalid.joint.bounds import SecondBound, second_error_bound
 from multivalid.joint.rules import PrintedCellRule
 from multivalid.properties import Pair, PairFacts
 from multivalid.properties.base import Array, Interval
+from multivalid.sources.memory import MemorySource as Rows
 
 OR_TWO = ", or two of them"  # what else a grid of a pair may be given as
 

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid import validate
-from multivalid.atoms.select import Rows
 from multivalid.audit.audit import audit_source
 from multivalid.audit.pair_cells import PairCells
 from multivalid.batch.control import INTERRUPTED, UNLIMITED, Control
@@ -35,6 +34,7 @@ from multivalid.practical.data import shuffle, unit_numbers
 from multivalid.practical.start import chance_limit
 from multivalid.properties import Pair, Quantile
 from multivalid.properties.base import Array
+from multivalid.sources.memory import MemorySource as Rows
 
 LEVELS = 5  # of either coordinate: cells are (group, level⁰, level¹), so their number grows with the square
 MOST_PASSES = 3

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.atoms.response import response
-from multivalid.atoms.select import Rows
 from multivalid.atoms.table import AtomTable, build
 from multivalid.audit.audit import audit_source
 from multivalid.audit.pair_cells import solved_cells
@@ -25,6 +24,7 @@ from multivalid.joint.state import JointState
 from multivalid.joint.trivial import trivial_errors
 from multivalid.properties import Pair
 from multivalid.properties.base import Array
+from multivalid.sources.memory import MemorySource as Rows
 
 Index = NDArray[np.intp]
 

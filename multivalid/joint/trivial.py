@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from multivalid.atoms.select import Rows
 from multivalid.audit.pair_cells import pair_cells
 from multivalid.properties import Pair
+from multivalid.sources.memory import MemorySource as Rows
 
 
 def trivial_errors(rows: Rows, pair: Pair) -> tuple[float, float] | None:

@@ -15,7 +15,7 @@ from multivalid.online.v_range import prediction_range, v_range
 from multivalid.properties.base import REALS, Interval, Property
 from multivalid.properties.pairs.base import Pair
 from multivalid.properties.pairs.bayes import QuantileCVaR
-from multivalid.properties.parse import parse_any
+from multivalid.scope.decide import require
 
 Array = NDArray[np.float64]
 
@@ -149,7 +149,7 @@ class Watched:
 
 def watched(target: Property | Pair | str, labels: Any) -> Watched:
     """What to watch, from what a user says."""
-    return _watched(parse_any(target) if isinstance(target, str) else target, labels)
+    return _watched(require(target), labels)
 
 
 def _watched(target: Any, labels: Any) -> Watched:

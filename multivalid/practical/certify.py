@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.atoms.select import Rows
 from multivalid.audit.audit import Audit, audit_source
 from multivalid.batch.algorithm import Blocked
 from multivalid.batch.certificate import Certificate
@@ -16,6 +15,7 @@ from multivalid.cells.tabulate import tabulate_groups
 from multivalid.grid import Grid
 from multivalid.practical.start import chance_limit
 from multivalid.properties import Property
+from multivalid.sources.memory import MemorySource as Rows
 
 NEGLIGIBLE = 1e-5  # of V's bound: a mean V below this is rounding and the fit's own tolerance, not a violation
 ONLY_NOISE = "What is left above the error asked cannot be told from noise on these rows."

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid import validate
-from multivalid.atoms.select import Rows
 from multivalid.audit.audit import Audit, audit_source
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.control import INTERRUPTED, UNLIMITED, Control
@@ -30,6 +29,7 @@ from multivalid.practical.shift_round import ShiftRound
 from multivalid.practical.shifts import shift_round
 from multivalid.properties import Property
 from multivalid.properties.base import Array
+from multivalid.sources.memory import MemorySource as Rows
 from multivalid.sources.open import Source
 
 LEVELS = 20
@@ -133,6 +133,7 @@ def _on_all_rows(source: Source, rows: Rows, prop: Property, goal: Goal, done: W
 
 def work_out(rows: Rows, prop: Property, goal: Goal, *, random_state: int = 0) -> Worked:
     """The fit itself; `rows` may be in more groups than have names."""
+    rows.residuals(prop.coordinates[0])  # refuses predictions that are too far out before anything is fitted to them
     used = np.flatnonzero(rows.weights > 0)
     shuffled = shuffle(used, rows.cluster, np.random.default_rng(random_state))
     link = choose_link(prop, rows.labels[shuffled], rows.predictions[shuffled])

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.atoms.select import Rows
 from multivalid.atoms.summary import PREDICTION
 from multivalid.batch.control import INTERRUPTED
 from multivalid.batch.theorem import judged
@@ -45,6 +44,7 @@ from multivalid.practical.rules import Rule, choose_rules, masks_of
 from multivalid.practical.start import stages
 from multivalid.properties import Property
 from multivalid.properties.base import Array
+from multivalid.sources.memory import MemorySource as Rows
 
 NEEDED = 2.5  # t of the held-out gain over what named groups reach: the number of trees was chosen on the same rows
 BLOCKS = 20

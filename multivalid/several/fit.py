@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.atoms.select import Rows
 from multivalid.batch import theorem
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.control import INTERRUPTED, Control
@@ -31,6 +30,7 @@ from multivalid.properties.target import Target
 from multivalid.several import classes_fit
 from multivalid.several.certificate import SeveralCertificate
 from multivalid.several.predictor import ColumnsPredictor
+from multivalid.sources.memory import MemorySource as Rows
 
 
 @dataclass(frozen=True)

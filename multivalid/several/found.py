@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.atoms.select import Rows
 from multivalid.practical.found import Columns, find_rules, with_found
 from multivalid.practical.rules import Rule
 from multivalid.properties.target import Target
 from multivalid.several.fit import Goal
+from multivalid.sources.memory import MemorySource as Rows
 
 
 def with_found_rules(

@@ -33,7 +33,7 @@ def open_engine(
     cluster: Any = None,
 ) -> EngineSource:
     """Check the columns, fit the groups, and keep everything where it is."""
-    opened, totals = checked(with_cluster(frame, cluster), y_true, y_pred, sample_weight, weightless=False)
+    opened, totals = checked(with_cluster(frame, cluster), y_true, y_pred, sample_weight)
     clustered = cluster is not None
     if prop is not None:
         check_labels(prop, opened, totals)

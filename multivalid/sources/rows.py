@@ -34,12 +34,11 @@ def open_rows(
     width: int = 1,
     arrays: Any = None,
     target: Target | None = None,
-    weightless: bool = False,
     cluster: Any = None,
 ) -> MemorySource:
     """Check and gather the columns; groups are fitted here unless they already are (`arrays`: their boolean arrays, given again).
 
-    A row without weight is not there: groups are fitted, levels chosen and sums taken without it, unless `weightless` rows are kept.
+    A row without weight is not there: groups are fitted, levels chosen and sums taken without it.
     """
     frame = None if data is None else frames.eager(data)
     labels = _labels(y_true, frame, target)
@@ -54,7 +53,7 @@ def open_rows(
     if target is not None:
         labels = target.check_labels(labels if weights.all() else np.where(weights > 0, labels, labels[np.argmax(weights > 0)]))
     units = cluster_numbers(cluster, frame, labels.size)
-    if weightless or sample_weight is None or weights.all():
+    if weights.all():
         fitted, membership = _groups(groups, data, labels.size, arrays)
         return MemorySource(labels, predictions, weights, fitted, membership, frame, cluster=units)
     kept = np.flatnonzero(weights)

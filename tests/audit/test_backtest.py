@@ -45,7 +45,7 @@ def weighted_book(n=160, seed=3):
 def test_weights_against_the_formulas_written_out(lags):
     y, var, es, w, group = weighted_book()
     found = mv.backtest(y, var, es, tau=0.9, groups=[group], sample_weight=w, lags=lags).table
-    for g, rows in enumerate([range(y.size), np.flatnonzero(group)]):
+    for g, rows in enumerate([np.flatnonzero(w), np.flatnonzero(group & (w > 0))]):  # a row without weight is no day between others
         y_, var_, es_, w_ = y[rows], var[rows], es[rows], w[rows]
         total, n = w_.sum(), len(rows)
         v = np.array([(y_ <= var_) - 0.9, es_ - var_ - np.maximum(y_ - var_, 0) / 0.1])
@@ -104,10 +104,9 @@ def test_weights_come_from_columns_and_are_checked():
         mv.backtest(y, var, es, tau=0.9, groups=[], sample_weight=-w)
     with pytest.raises(InputError, match="sample_weight"):
         mv.backtest(y, var, es, tau=0.9, groups=[], sample_weight=w[1:])
-    empty = mv.backtest(y, var, es, tau=0.9, groups=[group], sample_weight=np.where(group, 0.0, 1.0)).table
-    assert empty["rows"].tolist() == [int((~group).sum()), 0]
-    assert np.isnan(empty["var_mean"][1])
-    assert np.isnan(empty["p_value"][1])  # no rows: cannot tell
+    empty = mv.backtest(y, var, es, tau=0.9, groups=[group, y > 1], sample_weight=np.where(group, 0.0, 1.0)).table
+    assert empty["name"].tolist() == ["everyone", "group 2"]  # a group of rows without weight is not there
+    assert empty["rows"].tolist() == [int((~group).sum()), int((~group & (y > 1)).sum())]
 
 
 def test_size_under_the_null():

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import multivalid as mv
 from multivalid.atoms.response import response
-from multivalid.atoms.select import Rows
 from multivalid.batch import batched
 from multivalid.batch.batched import LabelTable, Move, in_order, run_batched
 from multivalid.batch.control import INTERRUPTED, Control
@@ -22,6 +21,7 @@ from multivalid.batch.rules import TheoremRule
 from multivalid.batch.state import Patch
 from multivalid.errors import InputError
 from multivalid.groups.membership import Membership
+from multivalid.sources.memory import MemorySource as Rows
 from tests.batch.problems import PROPERTIES, Problem, problem
 from tests.batch.test_naive import grid_for
 from tests.batch.test_theorem import calibrated, check_promises

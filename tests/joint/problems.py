@@ -3,7 +3,7 @@
 import numpy as np
 
 import multivalid as mv
-from multivalid.atoms import select
+from multivalid.sources.rows import open_rows
 
 PAIRS = [
     mv.MeanVariance(), mv.MeanStd(), mv.MeanMoment(3), mv.MeanMoment(4), mv.MeanMAD(), mv.QuantileCVaR(0.75), mv.QuantileCVaR(0.9),
@@ -32,4 +32,4 @@ def problem(seed):
     said = np.column_stack([random.choice(random.random(3) * (hi - lo) + lo, n), random.choice(random.random(3) * (hi - lo), n)])
     groups = [random.random(n) < 0.4, random.random(n) < 0.7, np.zeros(n, dtype=bool)]
     levels = [int(m) for m in random.integers(2, 9, 2)]
-    return pair, select.rows(y, said, groups=groups, sample_weight=weights, width=2), levels
+    return pair, open_rows(y, said, groups=groups, sample_weight=weights, width=2), levels

@@ -79,11 +79,12 @@ def test_the_order_of_rows_is_no_matter(place: Enter, coordinates: int) -> None:
     )
 
 
-def test_what_has_no_number_is_refused_everywhere(place: Enter) -> None:
+def test_what_has_no_number_is_refused_everywhere(place: Enter, coordinates: int) -> None:
     """e to the power of 2,000 is no number."""
     data = rows().assign(p=lambda given: np.where(given.index == 7, 2000.0, given["p"]))
-    with pytest.raises(InputError, match=r"too far out for Entropic\(.*1 predictions give no finite identification"):
-        mv.audit("y", "p", data=place(data), groups=["site"], property="entropic:1")
+    columns, target = (("p", "entropic:1"), (["p", "q"], "bayes:entropic:1"))[coordinates - 1]
+    with pytest.raises(InputError, match=r"too far out for .*Entropic\(.*1 predictions give no finite identification"):
+        mv.audit("y", columns, data=place(data), groups=["site"], property=target)
 
 
 def test_levels_are_chosen_alike(place: Enter, coordinates: int) -> None:
@@ -96,21 +97,19 @@ def test_levels_are_chosen_alike(place: Enter, coordinates: int) -> None:
         assert (grid.lo, grid.hi) == (data[column].min(), data[column].max())
 
 
-@pytest.mark.parametrize("coordinates", [1, 2], ids=["single", "pair"])
-def test_the_debiased_error_is_unbiased_under_weights(coordinates: int) -> None:
-    """Two rows in five weigh six times as much; the noise of the mean is taken out all the same, whatever the weights say of its size."""
+def test_the_debiased_error_is_unbiased_under_weights(place: Enter, coordinates: int) -> None:
+    """Six rows in twelve weigh six times as much; the noise of the mean is taken out all the same, whatever the weights say of its size."""
     rng = np.random.default_rng(5)
-    weight, bias, draws = np.array([6.0] * 6 + [1.0] * 6), 0.35, 3000
-    noise = np.where(weight > 1, 2.0, 0.5)  # and the heavy rows are the noisy ones
-    found = []
-    for _ in range(draws):
-        y = 1.0 + noise * rng.standard_normal(12)
-        if coordinates == 1:
-            table = mv.audit(y, np.full(12, 1.0 + bias), groups=[], sample_weight=weight).table
-            found.append(table["debiased"][0])
-        else:
-            said = np.stack([np.full(12, 1.0 + bias), np.full(12, 2.0)], axis=1)
-            found.append(mv.audit(y, said, groups=[], property="mean_variance", sample_weight=weight).table["first_debiased"][0])
+    bias, draws = 0.35, 3000  # every draw is a group of twelve rows
+    weight = np.tile([6.0] * 6 + [1.0] * 6, draws)
+    y = 1.0 + np.where(weight > 1, 2.0, 0.5) * rng.standard_normal(weight.size)  # and the heavy rows are the noisy ones
+    data = pd.DataFrame({"y": y, "p": 1.0 + bias, "q": 2.0, "w": weight, "draw": np.repeat(np.arange(draws), 12)})
+    columns, target = (("p", "mean"), (["p", "q"], "mean_variance"))[coordinates - 1]
+    table = mv.audit("y", columns, data=place(data), groups=["draw"], property=target, sample_weight="w").table
+    found = (
+        table["debiased" if coordinates == 1 else "first_debiased"][1:] * draws
+    )  # an error counts by its group's share of the rows
+    assert found.size == draws
     error = np.std(found) / draws**0.5
     assert abs(np.mean(found) - bias**2) < 3.5 * error
     assert error < 0.2 * bias**2

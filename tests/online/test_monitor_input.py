@@ -96,7 +96,7 @@ def test_one_round_refused_and_unchanged(arguments: tuple[Any, ...], says: str) 
         ("mean", {"period": "fortnight"}, "period must be one of"),
         ("mean", {"period": -1}, "period must be positive"),
         ("mean_variance", {}, "property must be"),
-        ("variance", {}, "got Variance"),
+        ("variance", {}, r"Variance\(\) cannot be calibrated on its own"),
     ],
 )
 def test_settings(property: str, options: dict[str, Any], says: str) -> None:

@@ -94,6 +94,8 @@ class ClassicEngine:
 
     def settle(self, play: Play, y: float, weight: float) -> None:
         """The outcome of a play."""
+        if weight == 0.0:  # as if the row were not there
+            return
         active, level, guess, seen, point = play
         at = [point] if guess is None else [point, guess]
         value, *rest = self.setup.prop.identify(np.array(at), np.array([y] * len(at))).tolist()
