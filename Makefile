@@ -9,7 +9,7 @@ BUILDERS := hatchling editables setuptools
 KERNELS := multivalid/kernels/build.py $(wildcard multivalid/kernels/*.[ch])
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-spark lint types layers pytest demo docs browser postgres wheel versus numbers mutants bench clean
+.PHONY: help test test-spark lint types layers pytest demo docs pages browser postgres wheel versus numbers mutants bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -66,6 +66,9 @@ docs: $(VENV)/.docs  ## the site, in site/; a warning is an error
 $(VENV)/.docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[docs]'
 	@touch $@
+
+pages: docs browser  ## open every page of the site as on a phone, a desk and paper; pictures in build/pages
+	$(BIN)/python packaging/look_at_pages.py build/pages site
 
 BROWSERS := chromium chromium-browser google-chrome
 

@@ -1,17 +1,18 @@
 """Do the tests bite? Change one formula at a time in a copy of the package, and see whether a test notices.
 
-    python benchmarks/mutants.py [count [seed [room …]]]      (200, 1, all rooms; an hour or two. Not part of the tests.)
+    python benchmarks/mutants.py [count [seed [room …]]]      (204, 1, all rooms; an hour or two. Not part of the tests.)
 
-A mutant is one change in a mathematical module: an operator, a comparison, a number, minimum for maximum. First the tests of those rooms
-run once, and what functions each calls is kept in build/mutants; then every mutant meets the tests that call the changed function, one
-case of each test first, for about fifteen seconds, after them others of the same files. A test that runs far too long notices too: a
-loop that does not end is an answer. Survivors are printed as file, line and change; some change no answer (a tolerance, the size of a
-block), and a person has to say which.
+A mutant is one change in a mathematical module: an operator, a comparison, a number, minimum for maximum. Every room gets the same number
+of them. First the tests of the room run once, and what functions each calls is kept in build/mutants; then every mutant meets the tests
+recorded so far that call the changed function, one case of each test first, for about fifteen seconds, after them others of the same
+files. A test that runs far too long notices too: a loop that does not end is an answer. Survivors are printed as file, line and change;
+some change no answer (a tolerance, the size of a block), and a person has to say which. Ctrl-C prints the score so far.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import os
 import random
@@ -21,12 +22,15 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "multivalid"
 KEPT = ROOT / "build" / "mutants"
-ROOMS = ("atoms", "audit", "batch", "cells", "discover", "groups", "joint", "online", "practical", "properties", "scope", "several")
-FILES = ("collateral", "grid", "levels", "metrics", "rounding")
+# Those that are mostly tested through others come last, when the tests of these are known.
+ROOMS = ("cells", "groups", "audit", "batch", "discover", "joint", "online", "practical", "properties", "scope", "several", "atoms")
+FILES = ("grid", "levels", "metrics", "rounding", "collateral")
 # Words, pages and files: their tests are about other things than numbers.
 NOT_MATHEMATICS = {
     "text.py", "backtest_text.py", "sentences.py", "short_names.py", "page.py", "codec.py", "names.py", "parse.py", "source.py",
@@ -74,10 +78,10 @@ def change(node: ast.AST) -> None:
         node.value = node.value + 1 if isinstance(node.value, int) else node.value * 1.5
 
 
-def mutant(path: Path, dice: random.Random) -> tuple[str, int, str, int]:
-    """The source with one change, its line, what was changed, and the first line of the function."""
+def mutant(path: Path, number: int) -> tuple[str, int, str, int]:
+    """The source with the place of that number changed, its line, what was changed, and the first line of the function."""
     tree = ast.parse(path.read_text("utf-8"))
-    node, _, function = dice.choice(places(tree))
+    node, _, function = places(tree)[number]
     before = ast.unparse(node)
     change(node)
     return ast.unparse(tree), getattr(node, "lineno", 0), f"{before}  ->  {ast.unparse(node)}", function
@@ -119,52 +123,82 @@ def run(copy: Path, options: list[str], limit: int, **variables: str) -> int:
     ).returncode  # fmt: skip
 
 
-def recorded(copy: Path, rooms: list[str]) -> dict[str, list]:
-    """What functions each test of the rooms calls, measured once a room."""
+def recorded(copy: Path, room: str) -> dict[str, list]:
+    """What functions each test of the room calls, measured once for this state of the code, and what was measured of other rooms."""
+    folder = KEPT / state()
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / f"{room}.json"
+    if not kept.exists():
+        tests = [f"tests/{room}", f"multivalid/{room}"] if room in ROOMS else [f"tests/test_{room}.py", f"multivalid/{room}.py"]
+        run(copy, ["-p", "called_functions", *(one for one in tests if (ROOT / one).exists())], 3600, CALLED_FUNCTIONS=str(kept))
     found: dict[str, list] = {}
-    KEPT.mkdir(parents=True, exist_ok=True)
-    for room in rooms:
-        kept = KEPT / f"{room}.json"
-        if not kept.exists():
-            tests = [f"tests/{room}", f"multivalid/{room}"] if room in ROOMS else [f"tests/test_{room}.py", f"multivalid/{room}.py"]
-            run(
-                copy, ["-p", "called_functions", *(one for one in tests if (ROOT / one).exists())], 3600, CALLED_FUNCTIONS=str(kept)
-            )
-        found |= json.loads(kept.read_text("utf-8"))
+    for one in sorted(folder.glob("*.json")):
+        found |= json.loads(one.read_text("utf-8"))
     return found
 
 
+def state() -> str:
+    """A name for the code and the tests as they are: what was recorded goes by lines."""
+    made = hashlib.sha256()
+    for path in sorted([*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]):
+        made.update(path.read_bytes())
+    return made.hexdigest()[:12]
+
+
+def chosen_places(room: str, count: int, dice: random.Random) -> list[tuple[Path, int]]:
+    """Places of a room that can be changed, drawn without putting any back, so that large files get more."""
+    files = sorted((PACKAGE / room).rglob("*.py")) if room in ROOMS else [PACKAGE / f"{room}.py"]
+    every = [
+        (path, number)
+        for path in files
+        if path.name not in NOT_MATHEMATICS
+        for number in range(len(places(ast.parse(path.read_text("utf-8")))))
+    ]
+    return sorted(dice.sample(every, min(count, len(every))))
+
+
+def tried(copy: Path, room: str, count: int, seed: int) -> Iterator[bool]:
+    """Print a line per mutant of the room; whether it was noticed."""
+    calls = recorded(copy, room)
+    for path, number in chosen_places(room, count, random.Random(f"{seed} {room}")):
+        text, line, words, function = mutant(path, number)
+        tests = witnesses(calls, f"{path.relative_to(PACKAGE)}:{function}")
+        target = copy / path.relative_to(ROOT)
+        target.write_text(text, "utf-8")
+        dead = bool(tests) and noticed(copy, tests)
+        shutil.copy(path, target)
+        told = "noticed " if dead else "SURVIVED" if tests else "UNCALLED"
+        print(f"{told} {path.relative_to(ROOT)}:{line}: {words}   ({len(tests)} tests)", flush=True)
+        yield dead
+
+
 def main(count: int, seed: int, rooms: list[str]) -> None:
-    """Print a line per mutant and the score."""
-    dice = random.Random(seed)
-    package = ROOT / "multivalid"
-    files = [path for room in rooms for path in sorted((package / room).rglob("*.py")) if path.name not in NOT_MATHEMATICS]
-    files += [package / f"{name}.py" for name in FILES if name in rooms]
-    weights = [len(places(ast.parse(path.read_text("utf-8")))) for path in files]
-    caught = 0
+    """Print a line per mutant, the score of each room, and the score."""
+    scores: dict[str, list[bool]] = {}
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         for name in ("multivalid", "tests", "docs"):
             shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("pyproject.toml", "README.md", "CHANGELOG.md"):
             shutil.copy(ROOT / name, copy / name)
-        calls = recorded(copy, rooms)
-        for path in dice.choices(files, weights, k=count):
-            text, line, words, function = mutant(path, dice)
-            tests = witnesses(calls, f"{path.relative_to(package)}:{function}")
-            target = copy / path.relative_to(ROOT)
-            target.write_text(text, "utf-8")
-            dead = bool(tests) and noticed(copy, tests)
-            shutil.copy(path, target)
-            caught += dead
-            told = "noticed " if dead else "SURVIVED" if tests else "UNCALLED"
-            print(f"{told} {path.relative_to(ROOT)}:{line}: {words}   ({len(tests)} tests)", flush=True)
-    print(f"{caught} of {count} mutants noticed ({100 * caught / count:.0f} %), seed {seed}, in {', '.join(rooms)}")
+        try:
+            for room in rooms:
+                scores[room] = []
+                for dead in tried(copy, room, max(1, count // len(rooms)), seed):
+                    scores[room].append(dead)
+                print(f"{room}: {sum(scores[room])} of {len(scores[room])}", flush=True)
+        except KeyboardInterrupt:
+            print("stopped")
+    every = [dead for room in scores.values() for dead in room]
+    print(
+        f"{sum(every)} of {len(every)} mutants noticed ({100 * sum(every) / max(1, len(every)):.0f} %), seed {seed}, "
+        f"in {', '.join(f'{room} {sum(one)}/{len(one)}' for room, one in scores.items())}"
+    )
 
 
 if __name__ == "__main__":
     main(
-        int(sys.argv[1]) if len(sys.argv) > 1 else 200,
+        int(sys.argv[1]) if len(sys.argv) > 1 else 12 * len((*ROOMS, *FILES)),
         int(sys.argv[2]) if len(sys.argv) > 2 else 1,
-        sys.argv[3:] or [*ROOMS, *FILES],
+        sys.argv[3:] or [*FILES, *ROOMS],
     )

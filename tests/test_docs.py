@@ -94,6 +94,38 @@ def test_links_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+NAMED_TEST = re.compile(r"`(tests/[\w/.]+)(?:::(\w+))?`|`(test_\w+)`")
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "docs" / f"{name}.md" for name in ("theory", "paper_map", "errata", "online")], ids=lambda page: page.stem
+)
+def test_tests_that_a_page_names_are_there(page):
+    """A name by itself stands in the file that was named last."""
+    file, named = "", 0
+    for path, test, alone in NAMED_TEST.findall(page.read_text(encoding="utf-8")):
+        file, named = path or file, named + 1
+        assert (ROOT / file).exists(), f"{page.name} names {file}"
+        if test or alone:
+            assert f"def {test or alone}(" in (ROOT / file).read_text(encoding="utf-8"), (
+                f"{page.name} names {file}::{test or alone}"
+            )
+    assert named or page.stem in ("errata", "online")
+
+
+def test_every_theorem_has_assumptions_a_reason_and_a_test():
+    chapters = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8").split("\n## ")
+    theorems = [chapter for chapter in chapters if chapter[0].isdigit()]
+    assert len(theorems) >= 8
+    for chapter in theorems:
+        title = chapter.partition("\n")[0]
+        assert "**Assume**" in chapter, title
+        assert "**Theorem.**" in chapter or "**Statements.**" in chapter, title
+        assert "*Proof" in chapter or "*Why.*" in chapter, title
+        assert "*Tests.*" in chapter, title
+        assert "`tests/" in chapter, title
+
+
 def test_every_page_is_in_the_site():
     listed = set(re.findall(r"[\w/]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
     assert listed == {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").glob("**/*.md")}

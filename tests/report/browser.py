@@ -56,6 +56,7 @@ class Browser:
             self.__exit__()
             raise
         self.base += f"/session/{made['sessionId']}"
+        self._call("POST", "/timeouts", {"script": 300_000})  # axe takes its time on a long page
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -71,7 +72,7 @@ class Browser:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.base + path, data, {"Content-Type": "application/json"}, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=300) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             raise RuntimeError(error.read().decode()[:2000]) from None
@@ -99,7 +100,7 @@ class Browser:
     def serious(self) -> list[tuple[str, str, str]]:
         """What axe-core finds serious or critical in the page: the rule, how bad, and the first element."""
         self.run(AXE.read_text("utf-8") + ";window.axe = axe;")
-        found = self.wait("const done = arguments[arguments.length - 1]; axe.run().then(r => done(r.violations));")
+        found = self.wait("const done = arguments[arguments.length - 1]; axe.run({preload: false}).then(r => done(r.violations));")
         bad = [one for one in found if one["impact"] in ("serious", "critical")]
         return [(one["id"], one["impact"], one["nodes"][0]["html"][:200]) for one in bad]
 
