@@ -60,9 +60,9 @@ def ours(frame: pd.DataFrame, base: np.ndarray, y: np.ndarray) -> Masks:
 
 
 def binned(frame: pd.DataFrame) -> pd.DataFrame:
-    """Ten bins of equal size for numbers, text for everything."""
+    """Ten bins of equal size for numbers, text for everything; what is missing is a bin of its own."""
     cut = {name: pd.qcut(frame[name], 10, duplicates="drop") if frame[name].dtype.kind in "if" else frame[name] for name in frame}
-    return pd.DataFrame({name: column.astype(str) for name, column in cut.items()})
+    return pd.DataFrame({name: column.astype(object).where(column.notna(), "missing").astype(str) for name, column in cut.items()})
 
 
 def sliceline(frame: pd.DataFrame, base: np.ndarray, y: np.ndarray) -> Masks:
@@ -70,7 +70,7 @@ def sliceline(frame: pd.DataFrame, base: np.ndarray, y: np.ndarray) -> Masks:
     from sliceline.slicefinder import Slicefinder
 
     texts = binned(frame)
-    model = Slicefinder(alpha=0.95, k=TOP, max_l=2, min_sup=len(y) // 50, verbose=False).fit(texts, (y - base) ** 2)
+    model = Slicefinder(alpha=0.99, k=TOP, max_l=2, min_sup=len(y) // 50, verbose=False).fit(texts, (y - base) ** 2)
     masks = []
     for wanted in model.top_slices_:
         fixed = [(name, value) for name, value in zip(texts.columns, wanted, strict=True) if value is not None]

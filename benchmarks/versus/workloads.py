@@ -94,6 +94,7 @@ WORKLOADS = {
     "columns quantile": lambda: tables.made_up(True, 6),
     "columns flights": tables.flights,
     "columns census": tables.census,
+    "columns adult": tables.adult,
     "three quantiles": fans.made_up,
     "three quantiles flights": fans.flights,
 }
