@@ -16,7 +16,8 @@ from multivalid.errors import InputError
 from multivalid.fit_options import Asked
 from multivalid.fit_rows import Opened, Searched
 from multivalid.groups.membership import Membership
-from multivalid.practical.found import Columns, fit_found, judge_found, time_blocks
+from multivalid.practical.columns import Columns
+from multivalid.practical.found import fit_found, judge_found, time_blocks
 from multivalid.properties import Property, Target
 from multivalid.sources.memory import MemorySource
 

@@ -32,6 +32,11 @@ class Candidate:
     ridge: float
     rounds: list[ShiftRound] = field(default_factory=list)
 
+    @classmethod
+    def untouched(cls, rows: LinkRows) -> Candidate:
+        """The input as it is."""
+        return cls("input", Model.new(rows.base, rows.membership.groups - 1), 1.0)
+
     def eta(self, rows: LinkRows) -> Array:
         """Its predictions on the link scale."""
         out = np.empty(len(rows))

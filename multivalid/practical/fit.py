@@ -166,8 +166,8 @@ def _choose(rows: LinkRows, base: Array, loss: Matching, goal: Goal, trace: _Tra
         if best is None:
             return None, report, False
         if len(parts) > 1:
-            return _up_to(best, _candidates(rows, loss, goal)), report, False
-        kept = _up_to(best, candidates)
+            return up_to(best, fitted_stages(rows, loss, goal)), report, False
+        kept = up_to(best, candidates)
         return _again(kept, rows, loss, goal), report, False
     except KeyboardInterrupt:
         if not goal.control.keep_interrupted:
@@ -185,7 +185,7 @@ def _held_out(
     binary = accept.are_events(rows.labels, base)
     candidates: list[Candidate] = []
     for out, testing, fitting in _splits(rows):
-        candidates = _candidates(fitting, loss, goal)
+        candidates = fitted_stages(fitting, loss, goal)
         parts.append(accept.gains(base[out], testing, candidates, loss))
         rights.append(accept.input_right(base[out], testing, candidates, loss, binary=binary))
         trace.tell()
@@ -216,7 +216,8 @@ def _splits(rows: LinkRows) -> Iterator[tuple[NDArray[np.intp], LinkRows, LinkRo
         yield fold, rows.take(fold), rows.take(np.setdiff1d(everyone, fold, assume_unique=True))
 
 
-def _candidates(rows: LinkRows, loss: Matching, goal: Goal) -> list[Candidate]:
+def fitted_stages(rows: LinkRows, loss: Matching, goal: Goal) -> list[Candidate]:
+    """All stages, each fitted on these rows."""
     found = start.stages(rows, loss)
     last = found[-1].fitted
     out = [Candidate(stage.name, stage.fitted.model, stage.fitted.ridge) for stage in found]
@@ -224,7 +225,8 @@ def _candidates(rows: LinkRows, loss: Matching, goal: Goal) -> list[Candidate]:
     return [*out, Candidate("patches", last.model, last.ridge, rounds)] if rounds else out
 
 
-def _up_to(name: str, candidates: list[Candidate]) -> Candidate:
+def up_to(name: str, candidates: list[Candidate]) -> Candidate:
+    """The richest stage that goes no further than `name`."""
     limit = accept.ORDER.index(name)
     return [c for c in candidates if accept.ORDER.index(c.name) <= limit][-1]
 

@@ -13,9 +13,7 @@ from multivalid.discover.grow import Node, Split
 from multivalid.groups.nodes import And, Condition
 from multivalid.properties.base import Array
 
-FIRST_TREES = 60
 MOST_COLUMNS = 3
-SAMPLE = 10_000  # rows on which rules are compared
 LEAST_ROWS = 20  # of the sample, inside and outside of a rule
 ROWS_PER_RULE = 400
 FEWEST, MOST = 10, 100
@@ -42,10 +40,21 @@ def masks_of(rules: Sequence[Rule], codes: Codes) -> list[Mask]:
     return [np.logical_and.reduce([asked[part] for part in rule.parts]) for rule in rules]
 
 
+def most_rules(rows: int) -> int:
+    """How many rules so many rows may choose.
+
+    Examples
+    --------
+    >>> most_rules(2_000), most_rules(20_000), most_rules(1_000_000)
+    (10, 50, 100)
+    """
+    return int(np.clip(rows / ROWS_PER_RULE, FEWEST, MOST))
+
+
 def candidates(trees: Sequence[Node], readable: int) -> list[Rule]:
-    """The nodes of the first trees, each once; conditions on columns from `readable` on (the prediction) are left out."""
+    """The nodes of trees, each once; conditions on columns from `readable` on (the prediction) are left out."""
     found: dict[Rule, None] = {}
-    for tree in trees[:FIRST_TREES]:
+    for tree in trees:
         for marked in _nodes(tree, {}):
             kept = tuple((c, tuple(flags.tolist())) for c, flags in sorted(marked.items()) if c < readable and not flags.all())
             if 0 < len(kept) <= MOST_COLUMNS:
@@ -61,18 +70,19 @@ def _nodes(node: Node, above: dict[int, Mask]) -> Iterator[dict[int, Mask]]:
             yield from _nodes(child, above | {node.column: above.get(node.column, np.ones_like(side)) & side})
 
 
-def choose_rules(trees: Sequence[Node], readable: int, codes: Codes, shift: Array) -> list[Rule]:
-    """Orthogonal matching pursuit: the rule that fits best what the rules before it leave of the trees' shift, one after the other."""
-    sample = slice(0, SAMPLE)  # rows are shuffled
+def choose_rules(trees: Sequence[Node], readable: int, codes: Codes, shift: Array, most: int) -> list[Rule]:
+    """Orthogonal matching pursuit: the node that fits best what the rules before it leave of a shift, one after the other.
+
+    `codes` and `shift` are of a sample of rows, on which rules are compared.
+    """
     rules = candidates(trees, readable)
-    codes, target = codes[sample], shift[sample] - shift[sample].mean()
     masks = np.array(masks_of(rules, codes)).reshape(len(rules), len(codes))
     sizes = masks.sum(axis=1)
     kept = np.flatnonzero((sizes >= LEAST_ROWS) & (sizes <= len(codes) - LEAST_ROWS))
     features = masks[kept].astype(np.float32)
     features -= features.mean(axis=1, keepdims=True)
     features /= np.sqrt((features**2).sum(axis=1, keepdims=True))
-    order = _pursuit(features, target.astype(np.float32), int(np.clip(shift.size / ROWS_PER_RULE, FEWEST, MOST)))
+    order = _pursuit(features, (shift - shift.mean()).astype(np.float32), most)
     return [rules[kept[i]] for i in order]
 
 

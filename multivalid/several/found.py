@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.practical.found import Columns, find_rules, with_found
+from multivalid.practical.columns import Columns
+from multivalid.practical.found import find_rules, with_found
 from multivalid.practical.rules import Rule
 from multivalid.properties.target import Target
 from multivalid.several.fit import Goal

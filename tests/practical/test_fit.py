@@ -242,7 +242,7 @@ def test_progress_and_holdout() -> None:
     assert "On rows held out" in fitted.certificate.summary()
 
 
-@pytest.mark.parametrize("at", ["_candidates", "_again"])
+@pytest.mark.parametrize("at", ["fitted_stages", "_again"])
 def test_ctrl_c_raises_and_returns_what_is_done_if_asked(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
@@ -256,7 +256,7 @@ def test_ctrl_c_raises_and_returns_what_is_done_if_asked(at: str, monkeypatch: p
     assert fitted.certificate.status == "budget"
     assert "Interrupted" in fitted.certificate.summary()
     untouched = np.array_equal(fitted.predict(d["base"], groups=groups), d["base"])
-    assert untouched == (at == "_candidates")  # later, what held-out rows had confirmed is kept
+    assert untouched == (at == "fitted_stages")  # later, what held-out rows had confirmed is kept
 
 
 @pytest.mark.parametrize("prop", ["quantile:0.9", "quantile_cvar:0.9"])

@@ -15,9 +15,9 @@ import pytest
 import multivalid as mv
 from multivalid.discover.bins import Categories, Ordered
 from multivalid.errors import InputError, ModelFileError
-from multivalid.practical import found
 from multivalid.practical.data import Outcomes
 from multivalid.practical.forest import Forest
+from multivalid.practical.found_ways import Ways
 from multivalid.practical.remains import remaining
 from tests.discover.worlds import mixed_frame
 
@@ -200,12 +200,12 @@ def test_estimated_from_a_pandas_frame_with_an_index():
     assert np.allclose(model.predict("p", data=data), model.predict(data["p"].to_numpy(), data=data.reset_index(drop=True)))
 
 
-@pytest.mark.parametrize("at", ["named", "trees", "ruled", "again"])
+@pytest.mark.parametrize("at", ["named", "trees", "rules", "whole"])
 def test_ctrl_c_raises_and_returns_what_is_confirmed_if_asked(at, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(found._Search, at, interrupt)
+    monkeypatch.setattr(Ways, at, interrupt)
     data = world()
     asked = {"groups": ["city"], "data": data, "features": COLUMNS}
     with pytest.raises(KeyboardInterrupt):
@@ -215,7 +215,7 @@ def test_ctrl_c_raises_and_returns_what_is_confirmed_if_asked(at, monkeypatch):
     assert "Interrupted" in model.certificate.note
     untouched = np.array_equal(model.predict("p", data=data), data["p"])
     assert untouched == (at == "named")
-    assert ("trees" in model.certificate.note) == (at in ("ruled", "again"))  # what held-out rows had confirmed is kept
+    assert ("trees" in model.certificate.note) == (at in ("rules", "whole"))  # what held-out rows had confirmed is kept
 
 
 def test_what_remains_for_groups_of_one_condition_is_the_largest_of_all():

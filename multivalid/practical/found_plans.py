@@ -1,0 +1,149 @@
+"""One way to correct from columns, fitted on some rows and looked at on others: named groups, rules, trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.discover.bins import Codes
+from multivalid.discover.forest import add_trees
+from multivalid.discover.grow import Node
+from multivalid.practical import accept, summed
+from multivalid.practical import fit as practical
+from multivalid.practical.accept import Candidate
+from multivalid.practical.boost import Boosting, CodedRows, boost
+from multivalid.practical.columns import Columns, several, widened
+from multivalid.practical.data import LinkRows, Matching
+from multivalid.practical.rules import Rule, choose_rules, masks_of, most_rules
+from multivalid.practical.start import stages, summed_shifts
+from multivalid.properties.base import Array
+
+SAMPLE = 10_000  # rows on which rules are compared
+FIRST_TREES = 60  # whose nodes may become rules: later ones repair earlier ones …
+FIRST_TREES_ADDED_UP = 200  # … but are worth a look where it is known on which scale groups add up
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Rules, what they and the named groups do, and trees on top; `grown` are the trees that the rules were nodes of."""
+
+    rules: list[Rule]
+    start: Candidate
+    trees: list[Node] = field(default_factory=list)
+    grown: list[Node] = field(default_factory=list)
+
+    @property
+    def untouched(self) -> bool:
+        """Whether the input stays as it is."""
+        return self.start.name == "input" and not self.trees
+
+    @property
+    def size(self) -> str:
+        """How many rules and trees."""
+        parts = [several(len(self.rules), "rule")] if self.rules else []
+        return " and ".join([*parts, several(len(self.trees), "tree")] if self.trees else parts)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """All rows, in link space and as codes, and what was asked for; `base` are the predictions themselves."""
+
+    every: LinkRows
+    base: Array
+    columns: Columns
+    loss: Matching
+    goal: practical.Goal
+    rate: float
+
+    def tell(self) -> None:
+        """A sign of life."""
+        self.goal.control.tell(0, float("nan"), float("nan"))
+
+
+class Part:
+    """Rows to fit on, shuffled, and rows to look at."""
+
+    def __init__(self, problem: Problem, fitting: Index, held: Index) -> None:
+        self.problem, self.loss, self.bins = problem, problem.loss, problem.columns.bins
+        self.inside, self.codes_in = problem.every.take(fitting), problem.columns.codes[fitting]
+        self.out, self.codes_out = problem.every.take(held), problem.columns.codes[held]
+        self.base = problem.base[held]
+
+    # ---- named groups --------------------------------------------------------------------------------------------------
+    @cached_property
+    def candidates(self) -> list[Candidate]:
+        """Stages of the named groups."""
+        return practical.fitted_stages(self.inside, self.loss, self.problem.goal)
+
+    def gains(self) -> tuple[dict[str, Array], accept.InputRight]:
+        """What each stage gains on the rows held out, and what chance would do if the input were right."""
+        binary = accept.are_events(self.problem.every.labels, self.problem.base)
+        right = accept.input_right(self.base, self.out, self.candidates, self.loss, binary=binary)
+        return accept.gains(self.base, self.out, self.candidates, self.loss), right
+
+    def named(self, stage: str | None) -> Plan:
+        """The named groups up to a stage; the input itself without one."""
+        if stage is None:
+            return Plan([], Candidate.untouched(self.inside))
+        return Plan([], practical.up_to(stage, self.candidates))
+
+    # ---- trees ---------------------------------------------------------------------------------------------------------
+    def boosting(self, plan: Plan) -> Boosting:
+        """Trees to be grown on top of a plan."""
+        held = CodedRows(self.out, self.codes_out, self._eta(plan, self.out, self.codes_out)) if len(self.out) else None
+        mine = CodedRows(self.inside, self.codes_in, self._eta(plan, self.inside, self.codes_in))
+        return Boosting(self.bins, mine, self.loss, self.problem.rate, held)
+
+    def boosted(self, plan: Plan, trees: int) -> Plan:
+        """So many trees on top."""
+        return replace(plan, trees=boost(self.boosting(plan), trees, self.problem.tell))
+
+    # ---- rules ---------------------------------------------------------------------------------------------------------
+    def rules(self, plan: Plan) -> list[Rule]:
+        """The nodes that say most of what the trees of a plan say."""
+        codes, shift = self._sample(), np.zeros(min(len(self.inside), SAMPLE))
+        add_trees(plan.trees, codes, shift)
+        return choose_rules(plan.trees[:FIRST_TREES], len(self.bins) - 1, codes, shift, most_rules(len(self.inside)))
+
+    def added_up(self, plan: Plan) -> list[Rule]:
+        """Rules chosen again, to say what the rules and trees of a plan say on the scale where rules add up, before their sum is bent."""
+        codes, model = self._sample(), plan.start.model
+        few = self._with_rules(self.inside.take(np.arange(len(codes))), codes, plan.rules)
+        index = summed_shifts(model, few)
+        room = (index.max() - index.min()) / 2
+        target = summed.summed_for(
+            model, few.base, self._eta(plan, few, codes, widened=True), (index.min() - room, index.max() + room)
+        )
+        trees = [*plan.grown[:FIRST_TREES_ADDED_UP], *plan.trees]
+        return choose_rules(trees, len(self.bins) - 1, codes, target, most_rules(len(self.inside)))
+
+    def ruled(self, rules: list[Rule], grown: Sequence[Node]) -> Plan:
+        """Named groups and rules fitted together."""
+        last = stages(self._with_rules(self.inside, self.codes_in, rules), self.loss)[-1]
+        return Plan(rules, Candidate(last.name, last.fitted.model, last.fitted.ridge), grown=list(grown))
+
+    def _sample(self) -> Codes:
+        return self.codes_in[:SAMPLE]
+
+    def _with_rules(self, rows: LinkRows, codes: Codes, rules: Sequence[Rule]) -> LinkRows:
+        return replace(rows, membership=widened(rows.membership, masks_of(rules, codes))) if rules else rows
+
+    # ---- what comes out ------------------------------------------------------------------------------------------------
+    def predicted(self, plan: Plan) -> Array:
+        """Predictions of a plan for the rows held out."""
+        return self.base if plan.untouched else self.loss.link.final(self._eta(plan, self.out, self.codes_out))
+
+    def gain(self, plan: Plan) -> Array:
+        """Weighted score gained over the input on each row held out."""
+        score = self.loss.prop.score
+        return np.asarray(self.out.weights * (score(self.base, self.out.labels) - score(self.predicted(plan), self.out.labels)))
+
+    def _eta(self, plan: Plan, rows: LinkRows, codes: Codes, widened: bool = False) -> Array:
+        eta = plan.start.eta(rows if widened else self._with_rules(rows, codes, plan.rules))
+        add_trees(plan.trees, codes, eta)
+        return eta

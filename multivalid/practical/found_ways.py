@@ -1,0 +1,231 @@
+"""Which way to correct from columns: each is fitted in turn on all folds but one, and looked at on that one.
+
+On top of the named groups trees are boosted, one number of them for all folds; the nodes that say most of what the trees say become rules,
+groups like any other, fitted together with the named ones; and trees again on top of those. Where the fit bends the sum of the groups'
+shifts, it is known by then on which scale groups add up, and rules are chosen once more there. The way that all rows held out like best
+is gone again on all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multivalid.batch.control import INTERRUPTED
+from multivalid.cells.sentences import UNNAMED
+from multivalid.practical import accept
+from multivalid.practical.boost import boost_together
+from multivalid.practical.columns import several
+from multivalid.practical.data import Outcomes
+from multivalid.practical.found_plans import Index, Part, Plan, Problem
+from multivalid.practical.remains import remaining
+from multivalid.practical.rules import Rule
+from multivalid.properties.base import Array
+
+NEEDED = 2.5  # t of the held-out gain over what named groups reach: the number of trees was chosen on the same rows
+FOLDS = 5
+ONE_SPLIT = 20_000  # with at least this many rows one held-out fifth decides; with fewer all five folds do
+FEWEST_RULES = 3
+
+
+@dataclass(frozen=True)
+class Way:
+    """What to do, done on every part; `gain` is the score gained over the input on each row held out; `again` does it on other rows."""
+
+    name: str
+    plans: list[Plan]
+    gain: Array
+    again: Callable[[Part], Plan] = field(compare=False)
+
+    @property
+    def bent(self) -> bool:
+        """Whether the sum of shifts is bent anywhere."""
+        return any(plan.start.model.bends.size for plan in self.plans)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The plan that rows held out confirm, on all rows; what to say of it; and whether Ctrl-C came."""
+
+    plan: Plan
+    report: list[str]
+    stopped: bool = False
+
+
+class Ways:
+    """The ways from one problem, on parts of its rows."""
+
+    def __init__(self, problem: Problem, blocks: NDArray[np.intp] | None, seed: int) -> None:
+        self.problem, self.seed = problem, seed
+        rows = len(problem.every)
+        self.folds = folds(rows, blocks, seed, 1 if rows >= ONE_SPLIT else FOLDS)
+
+    # ---- the whole -----------------------------------------------------------------------------------------------------
+    def choose(self) -> Chosen:
+        """The best way, on all rows; after Ctrl-C what was confirmed by then, as it stands, if that was asked for."""
+        found: list[Way] = []
+        report: list[str] = []
+        try:
+            self.parts = [Part(self.problem, fitting, held) for fitting, held in self.folds]
+            named, report = self.named()
+            found.append(named)
+            for way in self.more(named):
+                found.append(way)  # one by one: what is there when Ctrl-C comes is kept
+            best, told = _best(found)
+            plan = best.again(self.whole())
+            lines = [self._found_line(plan), self.remains(best), *report, *told]
+            return Chosen(plan, [line for line in lines if line])
+        except KeyboardInterrupt:
+            if not self.problem.goal.control.keep_interrupted:
+                raise
+            if not found:
+                return Chosen(self.untouched(), [f"{INTERRUPTED} Nothing done."], True)
+            best, told = _best(found)
+            plan = best.plans[0]
+            end = "Nothing done." if plan.untouched else "Not refitted on all rows."
+            return Chosen(plan, [self._found_line(plan), *report, *told, f"{INTERRUPTED} {end}"], True)
+
+    def choose_rules(self) -> tuple[list[Rule], str]:
+        """The rules of the best way, chosen on all rows, and what to say of them; Ctrl-C is the caller's."""
+        self.parts = [Part(self.problem, fitting, held) for fitting, held in self.folds]
+        named, _ = self.named()
+        best, _ = _best([named, *self.more(named)])
+        plan = best.again(self.whole())
+        return plan.rules, self._found_line(plan)
+
+    def whole(self) -> Part:
+        """All rows, none held out."""
+        order = np.random.default_rng(self.seed).permutation(len(self.problem.every))
+        return Part(self.problem, order, order[:0])
+
+    def untouched(self) -> Plan:
+        """The input as it is."""
+        nobody = np.zeros(0, dtype=np.intp)
+        return Part(self.problem, np.arange(len(self.problem.every)), nobody).named(None)
+
+    # ---- the ways ------------------------------------------------------------------------------------------------------
+    def named(self) -> tuple[Way, list[str]]:
+        """What the named groups reach, fitted inside the folds; the input itself when that is as good."""
+        gains, rights = zip(*(part.gains() for part in self.parts), strict=True)
+        stage, report = accept.choose(list(gains), rights=list(rights))
+        return self._way("named", [part.named(stage) for part in self.parts], lambda part: part.named(stage)), report
+
+    def more(self, named: Way) -> Iterator[Way]:
+        """On top of the named groups: trees, rules, both, and rules chosen again where groups add up."""
+        readable = self.problem.columns.readable
+        trees = self.trees(named, "trees")
+        if trees is None:
+            return
+        if not readable:
+            yield trees
+        ruled = self.rules(trees)
+        yield ruled
+        if ruled.gain.mean() < trees.gain.mean():
+            return  # trees on top of rules that say less than trees alone end where the trees were, or short of it
+        both = self.trees(ruled, "rules and trees")
+        if both is None:
+            return
+        if not readable:
+            yield both
+        if not ruled.bent:
+            return
+        added = self.added_up(both)
+        yield added
+        both = None if readable else self.trees(added, f"{added.name} and trees")
+        if both is not None:
+            yield both
+
+    def trees(self, way: Way, name: str) -> Way | None:
+        """Trees on top of a way, as many as all rows held out like; None where they like none."""
+        runs = [part.boosting(plan) for part, plan in zip(self.parts, way.plans, strict=True)]
+        count = boost_together(runs, self.problem.tell)
+        if not count:
+            return None
+        plans = [replace(plan, trees=run.trees[:count]) for plan, run in zip(way.plans, runs, strict=True)]
+
+        def again(part: Part) -> Plan:
+            more = len(part.inside) / len(self.parts[0].inside)  # rows ask for trees
+            return part.boosted(way.again(part), round(count * more))
+
+        return self._way(name, plans, again)
+
+    def rules(self, trees: Way) -> Way:
+        """The trees' nodes as groups; where rows are few, many of them fit noise, and fewer are tried too."""
+        found = [part.rules(plan) for part, plan in zip(self.parts, trees.plans, strict=True)]
+        fewer = max(max(len(rules) for rules in found) // 4, FEWEST_RULES)
+        counts = [None, fewer] if len(self.problem.every) < ONE_SPLIT else [None]
+        tried = [self._ruled(trees, found, count) for count in counts]
+        return max(tried, key=lambda way: float(way.gain.mean()))
+
+    def _ruled(self, trees: Way, found: Sequence[list[Rule]], count: int | None) -> Way:
+        made = zip(self.parts, trees.plans, found, strict=True)
+        plans = [part.ruled(rules[:count], plan.trees) for part, plan, rules in made]
+
+        def again(part: Part) -> Plan:
+            plan = trees.again(part)
+            return part.ruled(part.rules(plan)[:count], plan.trees)
+
+        return self._way("rules", plans, again)
+
+    def added_up(self, both: Way) -> Way:
+        """Rules chosen again where groups add up."""
+
+        def again(part: Part, plan: Plan | None = None) -> Plan:
+            plan = both.again(part) if plan is None else plan
+            return part.ruled(part.added_up(plan), plan.grown)
+
+        plans = [again(part, plan) for part, plan in zip(self.parts, both.plans, strict=True)]
+        return self._way("rules (second choice)", plans, again)
+
+    def _way(self, name: str, plans: list[Plan], again: Callable[[Part], Plan]) -> Way:
+        gain = np.concatenate([part.gain(plan) for part, plan in zip(self.parts, plans, strict=True)])
+        return Way(name, plans, gain, again)
+
+    # ---- what to say ---------------------------------------------------------------------------------------------------
+    def remains(self, way: Way) -> str:
+        """What is left for groups that nobody named, on the rows held out."""
+        outs = [part.out for part in self.parts]
+        rows = Outcomes(*(np.concatenate([getattr(out, name) for out in outs]) for name in ("labels", "weights")))
+        final = np.concatenate([part.predicted(plan) for part, plan in zip(self.parts, way.plans, strict=True)])
+        prop = self.problem.loss.prop
+        v = np.asarray(rows.weights * prop.identify(final, rows.labels))
+        return remaining(prop, self.problem.columns.bins[:-1], np.concatenate([part.codes_out for part in self.parts]), rows, v)
+
+    def _found_line(self, plan: Plan) -> str:
+        """What was found and kept."""
+        where = several(len(self.problem.columns.bins) - 1, "column")
+        held, every = sum(held.size for _, held in self.folds), len(self.problem.every)
+        judges = f"{held:,} rows not fitted" if held < every else f"all {every:,} rows, a fifth at a time that was not fitted"
+        if not (plan.rules or plan.trees):
+            return f"{UNNAMED}: none were found in {where} beyond the named ones and confirmed on {judges}."
+        return f"{UNNAMED}: found in {where} and confirmed on {judges}: {plan.size}."
+
+
+def _best(ways: Sequence[Way]) -> tuple[Way, list[str]]:
+    """The way of largest held-out gain, if it is beyond what named groups (the first) reach; and what each gained, in words."""
+    report, best, largest = [], ways[0], 0.0
+    for way in ways[1:]:
+        more = way.gain - ways[0].gain
+        t = accept.t_statistic(more)
+        if t >= NEEDED and more.mean() > largest:
+            best, largest = way, float(more.mean())
+        report.append(
+            f"{way.name} found in columns ({way.plans[0].size}): held-out score gain {more.mean():.3g} beyond the named groups "
+            f"(t = {t:.1f})"
+        )
+    return best, report
+
+
+def folds(rows: int, blocks: NDArray[np.intp] | None, seed: int, count: int) -> list[tuple[Index, Index]]:
+    """Rows to fit and rows to hold out, both shuffled, of the first `count` of five folds; whole blocks where rows belong together."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(rows)
+    if blocks is None:
+        place = np.arange(rows) * FOLDS // rows
+    else:
+        _, number = np.unique(blocks, return_inverse=True)
+        place = (rng.permutation(int(number.max()) + 1) % FOLDS)[number[order]]
+    return [(order[place != k], order[place == k]) for k in range(count)]

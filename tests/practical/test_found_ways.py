@@ -1,0 +1,100 @@
+"""Ways from columns: folds, one number of trees for all of them, and the scale on which groups add up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import multivalid as mv
+from multivalid.discover.bins import Ordered
+from multivalid.groups.membership import Membership
+from multivalid.practical import boost
+from multivalid.practical.accept import Candidate
+from multivalid.practical.boost import Boosting, CodedRows, boost_together
+from multivalid.practical.data import LinkRows, Matching, Outcomes
+from multivalid.practical.found_ways import FOLDS, folds
+from multivalid.practical.link import LogOdds
+from multivalid.practical.model import Model
+from multivalid.practical.start import summed_shifts
+from multivalid.practical.summed import summed_for
+
+
+@pytest.mark.parametrize("blocks", [None, np.repeat(np.arange(29), 7)])
+def test_every_row_is_held_out_once_and_blocks_stay_whole(blocks):
+    made = folds(203, blocks, 3, FOLDS)
+    assert np.array_equal(np.sort(np.concatenate([held for _, held in made])), np.arange(203))
+    for fitting, held in made:
+        assert np.array_equal(np.sort(np.concatenate([fitting, held])), np.arange(203))
+        assert blocks is None or not set(blocks[fitting]) & set(blocks[held])
+        assert not np.array_equal(fitting, np.sort(fitting))
+
+
+def runs(rows=1200, seed=0, off=1.0):
+    """Boosting on two folds of events that one column tells apart."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 6, (rows, 2)).astype(np.uint8)
+    bins = [Ordered(name, "number", (1.0, 2.0, 3.0, 4.0)) for name in "ab"]
+    outcomes = Outcomes((rng.random(rows) < 1 / (1 + np.exp(-off * (codes[:, 0] > 3)))).astype(float), rng.uniform(0.5, 2.0, rows))
+    loss = Matching(mv.Mean(), LogOdds())
+
+    def part(chosen):
+        return CodedRows(outcomes.pick(chosen), codes[chosen], np.zeros(chosen.size))
+
+    half = np.arange(rows) < rows // 2
+    return [Boosting(bins, part(np.flatnonzero(a)), loss, 0.1, part(np.flatnonzero(~a))) for a in (half, ~half)], outcomes, codes
+
+
+def test_one_number_of_trees_serves_all_folds():
+    parts, _, _ = runs()
+    count = boost_together(parts)
+    total = np.sum([part.gained for part in parts], axis=0)
+    assert 0 < count == int(np.argmax(total)) < boost.MOST_TREES
+    assert len(parts[0].trees) == len(parts[1].trees) == min(count + boost.PATIENCE, boost.MOST_TREES)
+
+
+def test_what_trees_gain_is_the_log_loss_of_rows_held_out():
+    (first, _), outcomes, codes = runs()
+    boost_together([first])
+    held = np.arange(600, 1200)
+    eta = np.zeros(600)
+    from multivalid.discover.forest import add_trees
+
+    add_trees(first.trees, codes[held], eta)
+    labels, weights = outcomes.labels[held], outcomes.weights[held]
+    losses = [float(weights @ (np.logaddexp(0, at) - labels * at)) for at in (np.zeros(600), eta)]
+    assert first.gained[-1] == pytest.approx(losses[0] - losses[1], rel=1e-2)
+
+
+def test_nothing_to_find_takes_no_trees_in_most_draws():
+    counts = [boost_together(runs(600, seed, off=0.0)[0]) for seed in range(8)]
+    assert sorted(counts)[4] <= 3
+
+
+def test_summed_shifts_are_those_that_the_bent_model_would_need():
+    rng = np.random.default_rng(1)
+    rows, groups = 500, 4
+    masks = rng.random((groups, rows)) < np.array([0.5, 0.3, 0.2, 0.6])[:, None]
+    every = LinkRows(
+        rng.random(rows), np.ones(rows), rng.normal(size=rows), Membership.from_masks([np.ones(rows, bool), *masks], rows)
+    )
+    shifts = np.array([0.7, -0.5, 0.9, 0.2])
+    model = Model.new(every.base, groups).moved(np.concatenate([np.full(6, 0.1), shifts]))
+    model = model.with_bends(summed_shifts(model, every)).with_twists()
+    step = np.zeros(model.vector.size)
+    step[model.cuts[0] : model.cuts[1]] = rng.uniform(0.0, 0.4, model.bends.size)
+    step[model.cuts[3] :] = 0.01
+    model = model.moved(step)
+    eta = Candidate("twist", model, 1.0).eta(every)
+    found = summed_for(model, every.base, eta, (-3.0, 3.0))
+    assert np.allclose(found, shifts @ masks, atol=1e-6)
+    assert np.allclose(summed_for(model, every.base, eta + 100.0, (-3.0, 3.0)), 3.0)
+
+
+def test_fewer_rows_than_one_split_needs_are_all_asked():
+    rng = np.random.default_rng(2)
+    data = pd.DataFrame({"a": rng.normal(size=3000), "b": rng.choice(["u", "v"], 3000)})
+    y = (rng.random(3000) < np.where((data["a"] > 0.5) & (data["b"] == "u"), 0.8, 0.4)).astype(float)
+    note = mv.multicalibrate(y, np.full(3000, 0.45), groups=[], data=data, features=["a", "b"]).certificate.note
+    assert "confirmed on all 3,000 rows, a fifth at a time that was not fitted" in note
+    assert "with at least 20 of the 3,000 rows not fitted" in note
