@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
@@ -67,14 +68,22 @@ class Calibration(Generic[T, C]):
         property: T,
         groups: FittedGroups,
         predictor: Predictor,
-        certificate: C,
+        certificate: C | Callable[[], C],
         levels: NDArray[np.intp] | None = None,
         rows: Source | None = None,
         seen: Ends | None = None,
     ) -> None:
-        self.property, self.groups, self.predictor, self.certificate = property, groups, predictor, certificate
+        self.property, self.groups, self.predictor, self._stated = property, groups, predictor, certificate
         self.levels, self.seen, self._rows = levels, seen, rows
         self._judged: Audit | None = None
+
+    @cached_property
+    def certificate(self) -> C:
+        """What is guaranteed; tests of the rows fitted are made when it is first asked for, from sums taken at the fit."""
+        stated = self._stated
+        made: C = stated() if callable(stated) else stated
+        self._stated = made  # what it was worked out from may go
+        return made
 
     def judged_by(self, found: Audit | None) -> Self:
         """The same, knowing the audit of the rows held out that its certificate rests on."""
@@ -366,7 +375,7 @@ class Calibration(Generic[T, C]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without the rows it was judged on."""
-        return {**self.__dict__, "_rows": None, "_judged": None}
+        return {**self.__dict__, "_stated": self.certificate, "_rows": None, "_judged": None}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one JSON file, whole or not at all; `multivalid.load` reads it back.

@@ -28,7 +28,7 @@ MOST = 5  # groups that the note names
 def with_collateral(made: Made, used: Collection[str]) -> Made:
     """The calibration of a single property with a note on who got worse, judged on the rows held out; `used` columns are no features."""
     rows = made._rows
-    if len(made.grids) > 1 or made.certificate.holdout_error is None or not isinstance(rows, MemorySource):
+    if len(made.grids) > 1 or not isinstance(rows, MemorySource) or made.certificate.holdout_error is None:
         return made
     line = NO_FRAME if rows.frame is None else _line(made, rows, used)
     note = f"{made.certificate.note}\n{line}".strip()

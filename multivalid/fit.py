@@ -161,7 +161,7 @@ def multicalibrate(
     with one_blas_thread():
         opened = open_to_fit(target, given, searched, random_state)
         made = _way_to_fit(target)(target, opened, asked, searched)
-        return with_collateral(made, given.names.values())
+        return made if opened.holdout is None else with_collateral(made, given.names.values())
 
 
 def _way_to_fit(target: Target) -> Callable[..., Calibration | JointCalibration | SeveralCalibration]:

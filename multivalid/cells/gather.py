@@ -39,7 +39,7 @@ class ChanceTerms:
         if isinstance(self.law, Coverage):
             low, high = -self.law.chance, 1 - self.law.chance
             tied = label == prediction
-        elif isinstance(self.law, TwoValued) and self.coordinate.predicted.of_event:
+        elif isinstance(self.law, TwoValued) and self._unit:
             low, high = prediction - 1.0, prediction
         elif isinstance(self.law, TwoValued):
             low, high = (self.coordinate.residual(ops, columns, ops.filled(end, label)) for end in (1.0, 0.0))

@@ -2,74 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.groups.membership import Bits, Coded, Membership, unpack
+from multivalid.kernels import library
 from multivalid.properties.base import Array
 
 Index = NDArray[np.intp]
 LARGEST_HISTOGRAM = 1 << 20  # bins; beyond it a histogram no longer fits the cache
+STRIP = 1 << 14  # rows whose terms are worked out at a time: a dozen columns of them stay in the cache
 BLOCK = 1 << 11  # rows unpacked at a time: 2048 rows × a few hundred groups of float64 stay in cache
+_SIZE, _POINTER = ctypes.c_size_t, ctypes.c_void_p
+ARGUMENTS = (_POINTER, _POINTER, _SIZE, _SIZE, _POINTER, _SIZE, _POINTER)
 
 
-def tabulate_groups(membership: Membership, place: Index, columns: Sequence[Array | None], places: int) -> list[Array]:
-    """Σ over the rows at each place and in each group, one table (places, groups) per column; None stands for a column of ones.
+def tabulate_terms(
+    membership: Membership, place: Index, places: int, terms: Callable[[slice], Mapping[str, Array | None]]
+) -> dict[str, Array]:
+    """Σ over the rows at each place and in each group, one table (places, groups) for every term; None stands for a column of ones.
 
-    Groups that exclude each other take one histogram over (code, place), however many they are.
+    `terms` gives the terms of a run of rows by name; they are worked out strip by strip, so that they need not leave the cache, and one
+    column under several names is summed once. Groups that exclude each other take one histogram over (code, place), however many they
+    are.
 
     Examples
     --------
     >>> members = Membership.of([Coded(np.array([1, 2, 2], dtype=np.uint8), 2)], rows=3)
-    >>> tabulate_groups(members, np.array([0, 0, 1]), [np.array([1.0, 2.0, 4.0])], places=2)[0]
+    >>> y = np.array([1.0, 2.0, 4.0])
+    >>> tabulate_terms(members, np.array([0, 0, 1]), 2, lambda rows: {"y": y[rows]})["y"]
     array([[1., 2.],
            [0., 4.]])
     """
-    tables = [np.empty((places, membership.groups)) for _ in columns]
-    start = 0
-    for part in membership.parts:
-        stop = start + part.size
-        if isinstance(part, Coded):
-            found = _by_code(part, place, columns, places)
+    parts: list[_Histogram] = []
+    for block in membership.parts:
+        if isinstance(block, Coded):
+            parts.append(_Histogram(block.codes, block.size + 1, places, None))
         else:
-            found = _by_bits(part.by_row(), place, columns, places, part.size)
-        for table, block in zip(tables, found, strict=True):
-            table[:, start:stop] = block
-        start = stop
-    return tables
+            parts += _byte_histograms(block.by_row(), places, block.size)
+    strip = STRIP if library.available() else max(membership.rows, 1)
+    found: Mapping[str, Array | None] = {}
+    for start in range(0, max(membership.rows, 1), strip):
+        rows = slice(start, min(start + strip, membership.rows))
+        found = terms(rows)
+        distinct = _side_by_side(list({id(term): term for term in found.values()}.values()), rows.stop - start)
+        for part in parts:
+            part.add(rows, place[rows], distinct)
+    order = {number: k for k, number in enumerate(dict.fromkeys(id(term) for term in found.values()))}
+    tables = np.concatenate([part.table() for part in parts], axis=1)
+    columns = [np.ascontiguousarray(tables[:, :, k]) for k in range(len(order))]
+    return {name: columns[order[id(term)]] for name, term in found.items()}
 
 
-def _by_code(part: Coded, place: Index, columns: Sequence[Array | None], places: int) -> list[Array]:
-    key = place if part.size == 1 and bool((part.codes == 1).all()) else None
-    first = 0 if key is not None else 1  # everyone needs no code
-    key = part.codes * np.intp(places) + place if key is None else key
-    lines = part.size + first
-    return [_histogram(key, column, lines * places).reshape(lines, places)[first:].T for column in columns]
+def _side_by_side(columns: Sequence[Array | None], rows: int) -> Array:
+    """Columns as (rows, columns), four more at a time: a row is then added to a cell in a few instructions."""
+    made = np.zeros((rows, -(-len(columns) // 4) * 4))
+    for k, column in enumerate(columns):
+        made[:, k] = 1.0 if column is None else column
+    return made
 
 
-def _histogram(key: Index, column: Array | None, size: int) -> Array:
-    return np.bincount(key, weights=column, minlength=size).astype(np.float64, copy=False)
+def tabulate_groups(membership: Membership, place: Index, columns: Sequence[Array | None], places: int) -> list[Array]:
+    """The same for columns that are there."""
+    found = tabulate_terms(
+        membership, place, places, lambda rows: {f"{k}": None if c is None else c[rows] for k, c in enumerate(columns)}
+    )
+    return list(found.values())
 
 
-def _by_bits(by_row: Bits, place: Index, columns: Sequence[Array | None], places: int, groups: int) -> list[Array]:
-    """Rows are counted by (place, byte of eight groups): one histogram then serves eight groups, each the sum of the 128 byte values
-    that have its bit. A matrix product with the unpacked bits would do eight times the work, and its threads wait for each other on a
-    busy machine.
+class _Histogram:
+    """Sums by (code, place), and how a code's sums belong to groups: `shares` is (codes, groups), or None where group g has code g + 1."""
+
+    def __init__(self, codes: NDArray[np.unsignedinteger[Any]], size: int, places: int, shares: Array | None) -> None:
+        self.codes, self.size, self.places, self.shares = codes, size, places, shares
+        self.sums: Array | None = None
+
+    def add(self, rows: slice, place: Index, terms: Array) -> None:
+        """Add the terms (rows, terms) of a run of rows."""
+        if self.sums is None:
+            self.sums = np.zeros((self.size * self.places, terms.shape[1]))
+        codes = np.ascontiguousarray(self.codes[rows])
+        compiled = library.function(f"multivalid_add_cells_{codes.itemsize}", ARGUMENTS) if codes.itemsize <= 2 else None
+        if compiled is None:
+            key = codes * np.intp(self.places) + place
+            for k, column in enumerate(terms.T):
+                self.sums[:, k] += np.bincount(key, weights=column, minlength=len(self.sums))
+        else:
+            place = np.ascontiguousarray(place, dtype=np.int64)
+            at = (codes.ctypes.data, place.ctypes.data, codes.size, self.places)
+            compiled(*at, terms.ctypes.data, terms.shape[1], self.sums.ctypes.data)
+
+    def table(self) -> Array:
+        """The sums of the groups: (places, groups, columns)."""
+        assert self.sums is not None
+        sums = self.sums.reshape(self.size, self.places, -1)
+        if self.shares is None:
+            return np.swapaxes(sums[1:], 0, 1)
+        return np.swapaxes(np.tensordot(sums, self.shares, axes=(0, 0)), 1, 2)
+
+
+def _byte_histograms(by_row: Bits, places: int, groups: int) -> Iterator[_Histogram]:
+    """Groups that may overlap are counted by the bytes of eight of them: one histogram then serves eight groups, each the sum of the 128
+    byte values that have its bit. A matrix product with the unpacked bits would do eight times the work, and its threads wait for each
+    other on a busy machine.
     """
-    tables = [np.zeros((places, groups)) for _ in columns]
     width = next((bits for bits in (8, 4, 2) if places << bits <= LARGEST_HISTOGRAM), 1)
     values = np.arange(1 << width)
     has_bit = (values[:, None] >> np.arange(width) & 1).astype(np.float64)
-    base = place << width
     for start in range(0, groups, width):
-        stop = min(start + width, groups)
-        key = base | (by_row[:, start // 8] >> np.uint8(start % 8) & np.uint8(values[-1]))
-        for table, column in zip(tables, columns, strict=True):
-            histogram = _histogram(key, column, places << width).reshape(places, -1)
-            table[:, start:stop] = (histogram @ has_bit)[:, : stop - start]
-    return tables
+        codes = np.ascontiguousarray(by_row[:, start // 8] >> np.uint8(start % 8) & np.uint8(values[-1]))
+        yield _Histogram(codes, values.size, places, has_bit[:, : groups - start])
 
 
 def tabulate(by_row: Bits, level: Index, sums: Array, levels: int, groups: int) -> Array:
@@ -82,8 +128,10 @@ def tabulate(by_row: Bits, level: Index, sums: Array, levels: int, groups: int) 
     array([[3., 2.],
            [4., 4.]])
     """
-    columns = [np.ascontiguousarray(column) for column in sums.T]
-    return np.stack(_by_bits(by_row, level, columns, levels, groups), axis=2)
+    parts, terms = list(_byte_histograms(by_row, levels, groups)), np.ascontiguousarray(sums)
+    for part in parts:
+        part.add(slice(None), level, terms)
+    return np.concatenate([part.table() for part in parts], axis=1)
 
 
 def group_sums(by_row: Bits, sums: Array, groups: int) -> Array:

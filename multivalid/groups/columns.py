@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.groups.frames import column_names, open_frame, row_count, text_values
+from multivalid.groups.frames import enter, open_frame, text_values
+from multivalid.groups.membership import count_codes
 from multivalid.lazy_names import narwhals as nw
 
 if TYPE_CHECKING:
@@ -29,23 +29,15 @@ class Columns:
     """
 
     def __init__(self, data: Any) -> None:
-        self.data = data
+        self.data = enter(data)
+        self.names: list[str] = list(self.data.columns)
         self._series: dict[str, nw.Series[Any]] = {}
         self._texts: dict[str, Texts] = {}
         self._codes: dict[Block, Codes] = {}
         self._keys: dict[tuple[Block, ...], NDArray[np.int64]] = {}
 
     def __len__(self) -> int:
-        return self._rows
-
-    @cached_property
-    def _rows(self) -> int:
-        return row_count(self.data)
-
-    @cached_property
-    def names(self) -> list[str]:
-        """The names of the columns."""
-        return column_names(self.data)
+        return len(self.data)
 
     def __getitem__(self, name: str) -> nw.Series[Any]:
         if name not in self._series:
@@ -111,7 +103,7 @@ def _numbered(series: nw.Series[Any]) -> Texts:
 
 def _occurring(number: NDArray[Any], values: list[str]) -> Texts:
     """Without the texts that no row has: a category may be declared and not used."""
-    used = np.bincount(number[number >= 0] if (number < 0).any() else number, minlength=len(values)) > 0
+    used = count_codes(number[number >= 0] if (number < 0).any() else number, len(values)) > 0
     if used.all():
         return number, values
     new = np.append(np.where(used, np.cumsum(used) - 1, -1), -1)

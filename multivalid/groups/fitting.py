@@ -21,6 +21,7 @@ from multivalid.groups.frames import has_missing, numbers
 from multivalid.groups.items import Bins, Cross
 from multivalid.groups.kept import MOST_GROUPS
 from multivalid.groups.kinds import BOOLEAN, DATE, DATETIME, NUMBER, TEXT, kind_of_dtype, unknown_column
+from multivalid.groups.membership import count_codes
 from multivalid.groups.nodes import Column, DatePart, write_name
 from multivalid.groups.predicate import Predicate, parse
 
@@ -227,7 +228,7 @@ class Fitter:
 def _occurring(keys: NDArray[np.int64], space: int) -> NDArray[np.int64]:
     """The keys that occur, sorted; -1 is none."""
     if space <= LARGEST_TABLE:
-        return np.flatnonzero(np.bincount(keys + 1, minlength=space + 1)[1:])
+        return np.flatnonzero(count_codes(keys + 1, space + 1)[1:])
     found = np.unique(keys)
     return found[found >= 0]
 

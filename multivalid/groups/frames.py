@@ -25,7 +25,7 @@ def open_frame(data: Any, columns: Iterable[str] | None = None) -> nw.DataFrame[
     >>> open_frame(pd.DataFrame({"a": [1], "b": [2]}), ["b"]).columns
     ['b']
     """
-    frame = _entered(data)
+    frame = enter(data)
     if columns is not None:
         wanted = list(dict.fromkeys(columns))
         for name in wanted:
@@ -38,17 +38,8 @@ def open_frame(data: Any, columns: Iterable[str] | None = None) -> nw.DataFrame[
     return tidied
 
 
-def column_names(data: Any) -> list[str]:
-    """The names of the columns of a native frame."""
-    return list(_entered(data).columns)
-
-
-def row_count(data: Any) -> int:
-    """The number of rows of a native frame."""
-    return len(_entered(data))
-
-
-def _entered(data: Any) -> nw.DataFrame[Any]:
+def enter(data: Any) -> nw.DataFrame[Any]:
+    """The frame as it is, seen through narwhals; refused where it is none, or has two columns of one name."""
     try:
         frame: nw.DataFrame[Any] = nw.from_native(data, eager_only=True)
         repeated = len(frame.columns) - len(set(frame.columns))

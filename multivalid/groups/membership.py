@@ -38,7 +38,7 @@ class Coded:
 
     def sizes(self) -> NDArray[np.intp]:
         """Number of rows of each group."""
-        return np.bincount(self.codes, minlength=self.size + 1)[1:]
+        return count_codes(self.codes, self.size + 1)[1:]
 
     def lines(self) -> Bits:
         """One row of packed bytes per group."""
@@ -116,6 +116,20 @@ class Flagged:
 
 
 Part: TypeAlias = Coded | Flagged
+
+
+def count_codes(codes: NDArray[Any], size: int) -> NDArray[np.intp]:
+    """How often each of the codes 0 … size − 1 occurs; counted block by block, as NumPy counts a copy in wide integers.
+
+    Examples
+    --------
+    >>> count_codes(np.array([2, 0, 2], dtype=np.uint8), 4)
+    array([1, 0, 2, 0])
+    """
+    found = np.zeros(size, dtype=np.intp)
+    for start in range(0, codes.size, BLOCK):
+        found += np.bincount(codes[start : start + BLOCK], minlength=size)
+    return found
 
 
 class Membership:

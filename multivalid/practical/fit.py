@@ -5,8 +5,9 @@ Settings were chosen by the experiment in benchmarks/decisions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from multivalid.groups.recode import with_codes
 from multivalid.practical import accept, newton, start
 from multivalid.practical.accept import Candidate
 from multivalid.practical.all_rows import refit
-from multivalid.practical.certify import certify
+from multivalid.practical.certify import measure
 from multivalid.practical.data import LinkRows, Matching, shuffle, unit_numbers
 from multivalid.practical.link import Link, choose_link
 from multivalid.practical.predictor import LinkPredictor
@@ -44,12 +45,17 @@ FEWEST = 100  # rows below which no held-out comparison can tell anything
 
 @dataclass(frozen=True)
 class PracticalFit:
-    """A predictor, the final level of each fitted row (None where rows are not seen), and the certificate."""
+    """A predictor, the final level of each fitted row (None where rows are not seen), and a call that works out the certificate."""
 
     predictor: LinkPredictor
     levels: NDArray[np.intp] | None
-    certificate: Certificate
+    stated: Callable[[], Certificate]
     judged: Audit | None = None  # the audit of the rows held out
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What is guaranteed."""
+        return self.stated()
 
 
 @dataclass(frozen=True)
@@ -99,17 +105,20 @@ def fit(
     if len(rows) < len(source):
         done, note = _on_all_rows(source, rows, prop, goal, done, at_random)
     predictor, grid = done.predictor, done.predictor.grid
-    certificate = certify(
-        rows.with_predictions(done.final), prop, grid, len(predictor.patches), done.potential, alpha=goal.alpha,
-        stopped=done.stopped, note=done.note,
-    )  # fmt: skip
+    measured = measure(rows.with_predictions(done.final), prop, grid)
     if note and held is None:
         reached = audit_source(source.predicted_by(predictor), prop, grid, beyond=True, values=False).error
         note += f" Worst group error on all of them {reached:.3g}."
-    certificate = replace(certificate, note=f"{note}\n{certificate.note}".strip())
     found = None if held is None else audit_source(held.predicted_by(predictor), prop, values=False)
     levels = grid.round(done.final) if rows is source else None
-    return PracticalFit(predictor, levels, certificate if found is None else judged_by(certificate, found), found)
+
+    def stated() -> Certificate:
+        certificate = measured.certificate(
+            len(predictor.patches), done.potential, alpha=goal.alpha, stopped=done.stopped, note=f"{note}\n{done.note}".strip()
+        )
+        return certificate if found is None else judged_by(certificate, found)
+
+    return PracticalFit(predictor, levels, stated, found)
 
 
 def _on_all_rows(source: Source, rows: Rows, prop: Property, goal: Goal, done: Worked, at_random: bool) -> tuple[Worked, str]:

@@ -18,7 +18,7 @@ from multivalid.atoms.table import Atoms, build
 from multivalid.cells.clusters import ClusterSums, cluster_sums, level_blocks
 from multivalid.cells.gather import ChanceTerms
 from multivalid.cells.sums import CellSums
-from multivalid.cells.tabulate import tabulate_groups
+from multivalid.cells.tabulate import tabulate_groups, tabulate_terms
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from multivalid.sources.predicting import Predicting, Terms
 
 Index = NDArray[np.intp]
+MOMENT, LUCK = "moment ", "chance "  # what the names of these sums begin with
 
 
 @dataclass(frozen=True)
@@ -161,35 +162,30 @@ class MemorySource:
         return bool((self.weights == 1).all())
 
     def _cells(self, coordinate: Coordinate, place: Index, places: int) -> CellSums:
-        w, v = self.weights, self.residuals(coordinate)
-        wv = v if self._plain else w * v
-        squares = wv * wv
-        prediction = np.ascontiguousarray(self.columns[:, coordinate.column])
-        columns: dict[str, Array | None] = {
-            "rows": None if self._plain or bool(w.all()) else (w > 0).astype(np.float64),
-            "residual": wv,
-            "residual_squares": squares,
-            "prediction": prediction if self._plain else w * prediction,
-        }
-        if not self._plain:
-            columns |= {"weight": w, "squares": w * w}
-        statistics = [] if self.columns.shape[1] > 1 else deciding_statistics(coordinate, self.labels)
-        further = [t if self._plain else w * t for t in statistics]
+        v = self.residuals(coordinate)
         chance = self.chance_terms(coordinate, v)
-        terms = chance.terms(NUMPY, list(self.columns.T), self.labels, w, v, self._plain)
-        # One and the same column is summed once.
-        other = {id(term): term for term in terms.values() if not (self._plain and term is w)}
-        found = tabulate_groups(self.membership, place, [*columns.values(), *further, *other.values()], places)
-        tables: dict[str, Any] = dict(zip(columns, found, strict=False))
-        split = len(columns) + len(further)
-        summed = dict(zip(other, found[split:], strict=True)) | ({id(w): tables["rows"]} if self._plain else {})
-        if self._plain:
-            tables |= {"weight": tables["rows"], "squares": tables["rows"]}
-        if further:
-            tables["moments"] = np.stack([tables["weight"], *found[len(columns) : split]], axis=2)
-        made = CellSums(**tables)
-        sums = {name: summed[id(term)] for name, term in terms.items()}
-        return made.with_chance(chance.law, sums, chance.mean_weight, chance.scale)
+        found = tabulate_terms(self.membership, place, places, lambda rows: self._terms(coordinate, chance, rows, v[rows]))
+        names = [name for name in found if name.startswith(MOMENT)]
+        moments = np.stack([found["weight"], *(found.pop(name) for name in names)], axis=2) if names else None
+        sums = {name.removeprefix(LUCK): found.pop(name) for name in [*found] if name.startswith(LUCK)}
+        tables: dict[str, Any] = found
+        return CellSums(**tables, moments=moments).with_chance(chance.law, sums, chance.mean_weight, chance.scale)
+
+    def _terms(self, coordinate: Coordinate, chance: ChanceTerms, rows: slice, v: Array) -> dict[str, Array | None]:
+        """Everything that is summed over a run of rows; None where it is 1 in each of them."""
+        columns, w, labels = list(self.columns[rows].T), self.weights[rows], self.labels[rows]
+        weight = None if self._plain else w
+        statistics = [] if len(columns) > 1 else deciding_statistics(coordinate, labels)
+        summed = {"residual": v, "prediction": columns[coordinate.column], **{f"{MOMENT}{k}": t for k, t in enumerate(statistics)}}
+        summed = summed if self._plain else {name: w * column for name, column in summed.items()}
+        terms: dict[str, Array | None] = {
+            "rows": None if self._plain or bool(w.all()) else (w > 0).astype(np.float64),
+            "weight": weight, "squares": None if self._plain else w * w,
+            "residual_squares": summed["residual"] * summed["residual"],
+        }  # fmt: skip
+        terms |= summed
+        luck = chance.terms(NUMPY, columns, labels, w, v, self._plain)
+        return terms | {f"{LUCK}{name}": None if self._plain and term is w else term for name, term in luck.items()}
 
     def mean_score(self, coordinate: Coordinate) -> float:
         """Mean score of the predictions."""
@@ -198,7 +194,7 @@ class MemorySource:
 
     def chance_terms(self, coordinate: Coordinate, v: Array) -> ChanceTerms:
         """What is known of V when predictions are right, and the terms to sum."""
-        largest = float(np.abs(v).max(initial=0.0))
+        largest = float(max(v.max(initial=0.0), -v.min(initial=0.0)))
         return ChanceTerms.of(
             coordinate, binary=self.totals.of_events, mean_weight=self.totals.weight / max(len(self), 1), largest=largest
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -284,3 +285,18 @@ def test_an_alpha_that_a_constant_reaches_is_vacuous(prop: str, said: list[float
     assert "promises nothing" in loose.summary()
     tight = mv.multicalibrate(y, base, groups=[group], property=prop, alpha=0.004 if prop == "mean" else (0.004, 1e-12)).certificate
     assert tight.status != "vacuous"
+
+
+def test_a_certificate_asked_for_later_speaks_of_the_rows_fitted() -> None:
+    """What it rests on is summed at the fit: arrays that the caller changes afterwards change nothing, and a copy knows it too."""
+    rng = np.random.default_rng(11)
+    group, said = rng.random(3000) < 0.3, 0.2 + 0.6 * rng.random(3000)
+    y = (rng.random(3000) < np.clip(said + 0.2 * group, 0, 1)).astype(float)
+    at_once, copied = (mv.multicalibrate(*[a.copy() for a in (y, said)], groups=[group.copy()]) for _ in range(2))
+    expected = at_once.certificate.to_json()
+    labels, predictions, members = y.copy(), said.copy(), group.copy()
+    later = mv.multicalibrate(labels, predictions, groups=[members])
+    labels[:], predictions[:], members[:] = 1.0, 0.0, True
+    assert later.certificate.to_json() == expected
+    assert later.certificate is later.certificate
+    assert copy.deepcopy(copied).certificate.to_json() == expected
