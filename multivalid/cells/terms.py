@@ -98,7 +98,8 @@ class TwoValued(Law):
         made = {"u": u, "u2": u2, "u3": u3, "u4": u4, "uq": uq, "ut": ut, "u4qq": u4 * q * q}
         made["ur"] = row.high if row.plain else row.weight * row.high
         made |= {"u2q": uq, "u3t": ut, "u4q": uq} if row.plain else {"u2q": u2 * q, "u3t": u3 * t, "u4q": u4 * q}
-        return made | ({"tied": u * row.as_number(row.tied)} if self.jumps else {})
+        made |= {"tied": u * row.as_number(row.tied)} if self.jumps else {}
+        return {name: made[name] for name in self.names}
 
 
 @dataclass(frozen=True)
