@@ -2,6 +2,7 @@
 
     python benchmarks/readme_numbers.py                 all of them; run it when the machine does nothing else
     python benchmarks/readme_numbers.py demo audit      some; the other rows stay as they are
+    python benchmarks/readme_numbers.py versus          the comparison alone
 
 `make numbers` calls it. A row whose command prints something else than expected is an error, not an old number.
 """

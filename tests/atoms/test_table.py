@@ -59,6 +59,7 @@ def test_entries_are_sorted_and_offsets_find_them():
     for a in range(len(table)):
         np.testing.assert_array_equal(table.atom[table.offset[a] : table.offset[a + 1]], a)
     assert table.offset[-1] == table.atom.size
+    assert table.offset.size == len(table) + 1
 
 
 @pytest.mark.parametrize("cuts", [(0, 130, 131, 400), (0, 1, 399, 400)])

@@ -99,3 +99,16 @@ def _advice_for_quantile() -> str:
         learner.learn_one([], float(rng.choice([0.2049, 0.4049, 0.6049, 0.8049])))
     assert learner.alarm
     return learner.alarm.advice
+
+
+def test_losses_of_a_follow_the_transcript() -> None:
+    """c(γ) = Σ over active groups of weight · 2R/(n + 1), written out; what is kept from round to round is what a rebuild gives."""
+    weights, active = played(GroupWeights), np.array([0, 2])
+    t, values = weights.transcript, np.array([[-0.7, 0.3], [-0.5, 0.1], [0.2, 0.4], [-0.1, 0.6]])
+    rate = math.sqrt(math.log(3) / 41) / (2 * C**2)
+    share = [math.exp(rate * weights.loss[g]) for g in range(3)]
+    c = [sum(share[g] / sum(share) * 2 * t.r[j, g] / (t.n[j, g] + 1) for g in (0, 2)) for j in range(4)]
+    for _ in range(2):
+        assert weights.coefficients(active)[0] == pytest.approx(c, rel=1e-10)
+        assert weights.losses(active, values) == pytest.approx(np.array(c)[:, None] * values, rel=1e-10)
+        weights.rebuild()
