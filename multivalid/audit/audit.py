@@ -8,7 +8,6 @@ from multivalid.audit.coordinate import Tabulated
 from multivalid.audit.result import Audit, Cell
 from multivalid.grid import Grid
 from multivalid.levels import LevelPolicy, given_grids
-from multivalid.report.origin import origin
 from multivalid.scope import require
 from multivalid.sources.engine_columns import EngineColumns
 from multivalid.sources.given import Given
@@ -128,7 +127,7 @@ def audit(
     if isinstance(source, MemorySource):
         target.check_sides(source.columns, source.labels)
     found = audit_source(source, target, grid)
-    found.origin = origin(y_true, y_pred, data, sample_weight, cluster)
+    found.given = (y_true, y_pred, data, sample_weight, cluster)
     return found
 
 

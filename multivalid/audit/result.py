@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -81,12 +80,11 @@ class Audit:
     -0.25
     """
 
-    origin: Mapping[str, str] = MappingProxyType({})  # the frame and the columns, where `audit` was given names
-
     def __init__(self, source: Opened, target: Target, read: Tabulated) -> None:
         self.property, self.grids = target, read.grids
         self.groups = source.groups.noting([*source.notes, *dict.fromkeys(one.note for one in read.laws)])
         self._source, self._read = source, read
+        self.given: tuple[Any, ...] | None = None  # labels, predictions, data, weights and clusters, as `audit` was given them
 
     # ---- what chance allows one to say is worked out when it is first asked for -----------------------------------
     @cached_property
@@ -229,8 +227,7 @@ class Audit:
         from multivalid.report.page import write
         from multivalid.report.sources import story
 
-        facts = {**self.origin, **(settings or {})}
-        return write(story(self, before, certificate, title, self.groups.notes, facts), path)
+        return write(story(self, before, certificate, title, self.groups.notes, settings or {}), path)
 
     def plot_reliability(self, group: str | None = None, *, coordinate: int = 0, ax: Any = None, **style: Any) -> Any:
         """Observed against predicted for a group (the worst when None) with a 95 % band, on a matplotlib axis; returns the axis."""

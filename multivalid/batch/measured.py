@@ -20,8 +20,7 @@ from multivalid.batch.rules import Rule, worst_error
 from multivalid.batch.state import State
 from multivalid.cells.tabulate import tabulate
 from multivalid.grid import Grid
-from multivalid.properties import Property
-from multivalid.properties.base import Array
+from multivalid.properties.base import Array, Property
 from multivalid.sources.open import Source
 
 LARGEST_TABLE = 1 << 24  # numbers: where labels are tabulated value by value, (label × group) may not fit

@@ -14,8 +14,7 @@ from multivalid.atoms.table import totals
 from multivalid.batch.rules import PrintedRule, Rule, TheoremRule
 from multivalid.errors import InputError
 from multivalid.grid import Grid, checked_grid
-from multivalid.properties import Property
-from multivalid.properties.base import Array, Facts
+from multivalid.properties.base import Array, Facts, Property
 from multivalid.sources.memory import MemorySource as Rows
 from multivalid.sources.open import Source
 

@@ -126,8 +126,8 @@ def _rows(store: Store, holdout: str | None, share: float | None, seed: int) -> 
 
 
 def _held_out(rows: Any, holdout: str) -> Any:
-    from multivalid.groups.lazy import where
     from multivalid.groups.remote import lazy_frame
+    from multivalid.sources.marks import where
 
     frame = lazy_frame(rows)
     assert frame is not None

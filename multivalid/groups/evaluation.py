@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from multivalid.groups.blocks import Holds, evaluate
 from multivalid.groups.columns import Columns
 from multivalid.groups.kept import Kept, Span
 from multivalid.groups.kinds import unknown_column
-from multivalid.groups.membership import Coded, Part, flagged
+from multivalid.groups.membership import Coded, Membership, Part, everyone, flagged
 
 _TOGETHER = 32  # conditions per pass, which bounds the memory for their answers
 
@@ -49,14 +50,27 @@ class Sources:
             raise InputError(f"groups: the numbers of rows differ ({shown}); all must describe the same rows.")
         return cls(data, arrays, next(iter(known.values())))
 
+    def membership(self, kept: Sequence[Kept]) -> Membership:
+        """Everyone, and the rows of the kept groups block by block: codes, or bits where groups may overlap."""
+        parts: list[Part] = [everyone(self.rows)]
+        for single, run in itertools.groupby((one for one in kept if one.codes), key=lambda one: isinstance(one.block, Holds)):
+            if single:
+                parts.append(_conditions([one.block for one in run if isinstance(one.block, Holds)], self))
+            else:
+                parts += [_block(one, self) for one in run]
+        return Membership.of(parts, self.rows)
 
-def parts_of(kept: Sequence[Kept], sources: Sources) -> Iterator[Part]:
-    """Which rows the kept groups hold, block by block: codes, or bits where groups may overlap."""
-    for single, run in itertools.groupby((one for one in kept if one.codes), key=lambda one: isinstance(one.block, Holds)):
-        if single:
-            yield _conditions([one.block for one in run if isinstance(one.block, Holds)], sources)
-        else:
-            yield from (_block(one, sources) for one in run)
+
+def membership_on(
+    kept: Sequence[Kept], columns: Sequence[str], expected: int, data: Any, arrays: Any, rows: int | None
+) -> Membership:
+    """Everyone and the kept groups on other rows: a frame with `columns`, boolean arrays with `expected` columns, or both."""
+    given = ArrayColumns.of(arrays)
+    if len(given) != expected:
+        raise InputError(
+            f"groups were fitted with {expected} boolean array columns, got {len(given)}; pass the same ones as arrays=."
+        )
+    return Sources.of(None if data is None else Columns(data), columns, given, rows).membership(kept)
 
 
 def _conditions(blocks: Sequence[Holds], sources: Sources) -> Part:

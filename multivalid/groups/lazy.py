@@ -20,7 +20,6 @@ from multivalid.groups.items import Bins, Cross, Flags
 from multivalid.groups.kept import EVERYONE, MOST_GROUPS, Kept, Span
 from multivalid.groups.kinds import NUMBER, kind_of_dtype, unknown_column
 from multivalid.groups.nodes import Column, Missing, render
-from multivalid.groups.predicate import parse
 from multivalid.groups.remote import Frame, draw, fetch, schema_of
 from multivalid.groups.selection import TooFew, _blocks, _kept
 
@@ -146,12 +145,6 @@ def fit_lazy(groups: Groups, frame: Frame, rows: int, survey: Callable[[FittedGr
     found = survey(FittedGroups((EVERYONE, *names), tuple(fitted)))
     chosen, kept = _kept(fitted, names, _reasons(found, (EVERYONE, *names), groups.min_size), fitter.notes)
     return FittedGroups(chosen, kept, 0, [*groups.notes, *fitter.notes]), found.patterns
-
-
-def where(text: str, frame: Frame) -> nw.Expr:
-    """A predicate, or the name of a boolean column, as an expression on a frame."""
-    condition = parse(text).condition
-    return condition_expression(condition, schema_of(frame), render(condition))
 
 
 def _reasons(found: Survey, names: Sequence[str], min_size: int) -> Iterator[str | None]:

@@ -10,11 +10,11 @@ from multivalid.errors import InputError
 from multivalid.groups.arrays import ArrayColumns
 from multivalid.groups.blocks import Block
 from multivalid.groups.columns import Columns
-from multivalid.groups.evaluation import Sources, parts_of
+from multivalid.groups.evaluation import Sources
 from multivalid.groups.fitting import Fitter
 from multivalid.groups.items import Entry, Flags
 from multivalid.groups.kept import EVERYONE, Kept, Span
-from multivalid.groups.membership import Membership, everyone
+from multivalid.groups.membership import Membership
 from multivalid.groups.nodes import render
 
 NAMED = 3  # groups named in a note about many
@@ -59,7 +59,7 @@ def fit_family(entries: Sequence[Entry], min_size: int, missing: bool, data: Any
     sources = Sources.of(columns, _columns(fitted), arrays, rows)
     if sources.rows == 0:
         raise InputError("groups cannot be fitted on empty data: at least one row is needed.")
-    members = Membership.of([everyone(sources.rows), *parts_of(fitted, sources)], sources.rows)
+    members = sources.membership(fitted)
     reasons = list(_reasons(members, candidates, min_size))
     chosen, kept = _kept(fitted, candidates, iter(reasons), notes)
     left = [0, *(g for g, reason in enumerate(reasons, 1) if reason is None)]

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.cells.tabulate import tabulate_groups
-from multivalid.groups.recode import with_codes
 from multivalid.practical.accept import Candidate
 from multivalid.practical.data import LinkRows, Matching
 from multivalid.practical.model import FARTHEST, Model
@@ -23,8 +22,7 @@ from multivalid.practical.newton import SHARE
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.practical.products import products
 from multivalid.practical.solve import solve
-from multivalid.properties import Property
-from multivalid.properties.base import Array
+from multivalid.properties.base import Array, Property
 from multivalid.properties.ops import Ops
 from multivalid.sources.memory import MemorySource
 from multivalid.sources.open import Source
@@ -38,7 +36,7 @@ def refit(source: Source, sample: MemorySource, prop: Property, predictor: LinkP
     if model is None:
         return None
     sums = source.group_sums(predictor, Pulls(prop, predictor, model))
-    rows = _link_rows(sample, predictor)
+    rows = LinkRows.of(sample, predictor.link, np.flatnonzero(sample.weights > 0))
     eta = Candidate("", model, ridge, predictor.rounds).eta(rows)
     mean_weight = sample.weights[sample.weights > 0].mean()
     free, gradient = _gradient(model, sums / mean_weight, _pulls(model, rows))
@@ -63,13 +61,6 @@ class Pulls:
         standard = ops.maximum(ops.minimum(base, FARTHEST), -FARTHEST)
         wv = weight * self.prop.residual(ops, made, label)
         return [wv, wv * standard, *(wv * ops.maximum(standard - float(knot), 0.0) for knot in self.model.knots)]
-
-
-def _link_rows(sample: MemorySource, predictor: LinkPredictor) -> LinkRows:
-    used = np.flatnonzero(sample.weights > 0)
-    weights = sample.weights[used] / sample.weights[used].mean()
-    members = with_codes(sample.membership if used.size == len(sample) else sample.membership.take(used))
-    return LinkRows(sample.labels[used], weights, predictor.link.forward(sample.predictions[used]), members)
 
 
 def _gradient(model: Model, sums: Array, pulls: Array) -> tuple[NDArray[np.bool_], Array]:

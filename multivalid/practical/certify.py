@@ -16,8 +16,7 @@ from multivalid.cells.sentences import unknown_lines
 from multivalid.cells.tabulate import tabulate_groups
 from multivalid.grid import Grid
 from multivalid.practical.start import chance_limit
-from multivalid.properties import Property
-from multivalid.properties.base import Facts
+from multivalid.properties.base import Facts, Property
 from multivalid.sources.memory import MemorySource as Rows
 
 NEGLIGIBLE = 1e-5  # of V's bound: a mean V below this is rounding and the fit's own tolerance, not a violation

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.groups.membership import Membership
+from multivalid.groups.recode import with_codes
 from multivalid.practical.blocks import Blocks
 from multivalid.practical.link import Link
-from multivalid.properties import Property
-from multivalid.properties.base import Array
+from multivalid.properties.base import Array, Property
+from multivalid.sources.memory import MemorySource
 
 CHUNK = 1024  # rows at a time; a multiple of 8, so that bits are cut between bytes
 
@@ -44,6 +45,14 @@ class LinkRows(Outcomes):
     base: Array
     membership: Membership
     cluster: NDArray[np.intp] | None = None
+
+    @classmethod
+    def of(cls, rows: MemorySource, link: Link, order: NDArray[np.intp]) -> LinkRows:
+        """Rows of a source in this order, which leaves out those without weight."""
+        weights = rows.weights[order]
+        cluster = None if rows.cluster is None else rows.cluster[order]
+        members = with_codes(rows.membership).take(order)
+        return cls(rows.labels[order], weights / weights.mean(), link.forward(rows.predictions[order]), members, cluster)
 
     def take(self, rows: NDArray[np.intp]) -> LinkRows:
         """A selection of rows."""

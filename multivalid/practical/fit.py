@@ -18,7 +18,6 @@ from multivalid.batch.certificate import Certificate
 from multivalid.batch.control import INTERRUPTED, UNLIMITED, Control
 from multivalid.batch.theorem import judged_by
 from multivalid.grid import Grid, level_count
-from multivalid.groups.recode import with_codes
 from multivalid.practical import accept, newton, start
 from multivalid.practical.accept import Candidate
 from multivalid.practical.all_rows import refit
@@ -28,8 +27,7 @@ from multivalid.practical.link import Link, choose_link
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.practical.shift_round import ShiftRound
 from multivalid.practical.shifts import shift_round
-from multivalid.properties import Property
-from multivalid.properties.base import Array
+from multivalid.properties.base import Array, Property
 from multivalid.sources.memory import MemorySource as Rows
 from multivalid.sources.open import Source
 
@@ -146,10 +144,7 @@ def work_out(rows: Rows, prop: Property, goal: Goal, *, random_state: int = 0) -
     used = np.flatnonzero(rows.weights > 0)
     shuffled = shuffle(used, rows.cluster, np.random.default_rng(random_state))
     link = choose_link(prop, rows.labels[shuffled], rows.predictions[shuffled])
-    weights = rows.weights[shuffled] / rows.weights[used].mean()
-    members = with_codes(rows.membership).take(shuffled)
-    cluster = None if rows.cluster is None else rows.cluster[shuffled]
-    inner = LinkRows(rows.labels[shuffled], weights, link.forward(rows.predictions[shuffled]), members, cluster)
+    inner = LinkRows.of(rows, link, shuffled)
     loss = Matching(prop, link)
     trace = _Trace(rows, prop, goal.control)
     chosen, report, stopped = _choose(inner, rows.predictions[shuffled], loss, goal, trace)

@@ -15,6 +15,7 @@ from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.properties import Property, Target
 from multivalid.properties.pairs.base import SecondCoordinate
+from multivalid.report.origin import origin
 
 Columns = Mapping[str, NDArray[Any]]
 Predicted = Property | SecondCoordinate
@@ -50,6 +51,8 @@ class TargetAudited(Protocol):
     def coordinates(self) -> Sequence[Audited]: ...
     @property
     def fans(self) -> list[dict[str, Any]]: ...
+    @property
+    def given(self) -> tuple[Any, ...] | None: ...
     @property
     def groups(self) -> FittedGroups: ...
     @property
@@ -140,7 +143,11 @@ def story(
     notes: Sequence[str],
     settings: Mapping[str, Any],
 ) -> Story:
-    """What an audit tells, alone or beside an earlier one of the same rows and groups: a chapter for every coordinate."""
+    """What an audit tells, alone or beside an earlier one of the same rows and groups: a chapter for every coordinate.
+
+    Its settings say first where the rows came from, where the audit was given names.
+    """
+    settings = {**({} if now.given is None else origin(*now.given)), **settings}
     given = {"now": now} if before is None else {"before": _same(before, now), "after": now}
     chapters = [
         Chapter(part.predicted, {when: audit.coordinates[k] for when, audit in given.items()}, key, key and part.name)

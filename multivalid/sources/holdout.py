@@ -9,8 +9,8 @@ import narwhals as nw
 from multivalid import validate
 from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT, totals_by
 from multivalid.errors import InputError
-from multivalid.groups.lazy import where
 from multivalid.groups.remote import Frame
+from multivalid.sources.marks import where
 
 if TYPE_CHECKING:
     from multivalid.sources.engine import EngineSource
