@@ -20,7 +20,7 @@ from multivalid.grid import Grid, checked_grid
 Array = NDArray[np.float64]
 SIGNIFICANCE = 0.05  # the level of every test and, as its complement, of every interval
 PARTS = 4096  # of the range, in a histogram
-ROUNDED = 1 - 1e-14  # a running sum this close below a share has reached it: sums are rounded, in another order each time
+ROUNDED = 1 - 1e-11  # a running sum this close below a share has reached it: sums are rounded, in another order each time
 MOST_SORTED = 2_000_000  # values that are sorted at once; parts that hold more are cut again
 
 
@@ -86,7 +86,7 @@ class LevelPolicy:
             distinct = values.distinct(self.few)
             if distinct is not None:
                 return Grid(distinct)
-        targets = float(seen.weight.sum()) * (np.arange(self.levels) + 0.5) / self.levels
+        targets = ROUNDED * float(seen.weight.sum()) * (np.arange(self.levels) + 0.5) / self.levels
         return Grid(_reached(values, cut, seen, 0.0, targets), lo=lo, hi=hi)
 
 
@@ -107,7 +107,7 @@ def _reached(values: Values, cut: Cut, seen: Histogram, below: float, targets: A
             inside = at == place
             # Shares count from the start of the listed values: this part's own start takes the place of the running weight below it.
             goal = targets[inside] - (running[place] - seen.weight[place]) + before
-            found[inside] = value[np.minimum(np.searchsorted(share, goal * ROUNDED), value.size - 1)]
+            found[inside] = value[np.minimum(np.searchsorted(share, goal), value.size - 1)]
             before += float(seen.weight[place])
     for place in crowded:
         inside, inner = at == place, Cut(*values.ends(cut, int(seen.part[place])))

@@ -41,3 +41,12 @@ def test_few_values_are_levels_as_they_are():
     assert LevelPolicy(few=4, levels=2).choose(ArrayValues(values)).points.tolist() == [1.0, 2.0, 3.0, 9.0]
     assert len(LevelPolicy(few=3, levels=2).choose(ArrayValues(values))) == 2
     assert LevelPolicy(few=3).choose(ArrayValues(values, np.array([1.0, 1, 1, 1, 0]))).points.tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("weight", [0.1, 1 / 3, 3.0, 7e9, 1e-150, 1e150])
+def test_one_weight_for_all_rows_is_none(weight):
+    """Shares that running sums reach exactly must not hang on how 0.1 + 0.1 + … is rounded."""
+    for rows in (200, 800, 1000, 2000):
+        values = np.random.default_rng(rows).random(rows)
+        plain = LevelPolicy().choose(ArrayValues(values))
+        np.testing.assert_array_equal(LevelPolicy().choose(ArrayValues(values, np.full(rows, weight))).points, plain.points)

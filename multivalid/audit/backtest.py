@@ -148,7 +148,7 @@ def backtest(
     -----
     With losses L: the number of L > VaR is compared with the binomial law (mid-p); without an assumption on the law of losses this
     is exact but for the mid-p. The severity X = (L − VaR)/(ES − VaR) over the exceedances has mean 1 when both are right; its t statistic
-    is compared with the law that exponential tails give it above, and generalised Pareto tails with index ⅓ below, which is an assumption
+    is compared with the law that normal tails give it above, and generalised Pareto tails with index ⅓ below, which is an assumption
     on the tail. The two are joined by Hommel's rule, groups by Holm's. The one-sided test asks whether there are too many exceedances
     or they are too large, that is, whether risk was understated; prudent forecasts pass. Outcomes equal to VaR (95 of 100 policies without
     a claim, and a VaR of 0) count as part of the tail as far as the share 1 − tau needs them: neither test then mistakes them. Fewer

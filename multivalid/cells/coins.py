@@ -1,8 +1,10 @@
 """How often coins with known chances fall so: a binomial law, moved to the mean, variance and third moment of their number.
 
-Sums give the three moments, in memory or in an engine. For coins that are alike the law is exact. For others it stays within half a point
-of the exact mid-p value in all but contrived cases; above all it knows that there are whole numbers of events: where a thousandth of one
-is expected, none is no surprise (a smooth law with the same moments finds it one). Unequal coins are counted in units of a typical one.
+Sums give the three moments, in memory or in an engine. For coins that are alike the law is exact. It knows that there are whole numbers of
+events: where a thousandth of one is expected, none is no surprise (a smooth law with the same moments finds it one). Coins of unequal size
+are counted in units of a typical one. For coins of one size and unequal chances mid-p values are off by up to 0.07 where a few likely ones
+stand among many unlikely ones, and tails of a thousandth by factors: tests of those use `coin_law`; limits and cells, which look for no
+such tails, this law.
 
 A tail counts half of what was seen itself (mid-p).
 """

@@ -166,7 +166,7 @@ class CoinEvidence(Evidence):
         alike = np.allclose(sums["u"], sums["rows"]) and np.allclose(sums["weight"], sums["rows"])
         if not alike or self.clusters is not None:
             return super().finite()
-        hits = np.clip(ratio(sums["v"] + sums["u"] - sums["ur"], sums["u"]), 0.0, 1.0)
+        hits = np.clip(ratio(sums["v"] - sums["beyond"] + sums["u"] - sums["ur"], sums["u"]), 0.0, 1.0)
         return finite_limits(sums, hits * (1 - hits), 1.0, 1.0)
 
     @cached_property

@@ -23,9 +23,11 @@ class ChanceTerms:
     scale: float
 
     @classmethod
-    def of(cls, coordinate: Coordinate, *, binary: bool, mean_weight: float, largest: float) -> ChanceTerms:
-        """`binary`: every label is 0 or 1; `largest`: about how large V is, where nothing else tells."""
-        law = law_of(coordinate, binary)
+    def of(
+        cls, coordinate: Coordinate, *, binary: bool, mean_weight: float, largest: float, ends: tuple[float, float]
+    ) -> ChanceTerms:
+        """`binary`: every label is 0 or 1; `largest`: about how large V is, where nothing else tells; `ends`: of the predictions."""
+        law = law_of(coordinate, binary, outside=not 0 <= ends[0] <= ends[1] <= 1)
         known = isinstance(law, Residual) and isfinite(largest) and largest > 0
         return cls(coordinate, law, mean_weight, ldexp(1.0, frexp(largest)[1]) if known else 1.0)
 
@@ -51,14 +53,14 @@ class ChanceTerms:
         return isinstance(self.law, Coverage) or (isinstance(self.law, TwoValued) and _is_difference(self.coordinate))
 
 
-def law_of(coordinate: Coordinate, binary: bool) -> Law:
+def law_of(coordinate: Coordinate, binary: bool, outside: bool) -> Law:
     """Two values where the property says so, or where labels are 0 and 1; else any law with mean 0."""
     predicted = coordinate.predicted
     if isinstance(predicted, Property):
         if predicted.two_values is not None:
             return Coverage(chance=-predicted.two_values[0])
         if binary or predicted.of_event:
-            return TwoValued()
+            return TwoValued(outside=outside)
     return Residual()
 
 

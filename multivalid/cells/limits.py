@@ -96,7 +96,7 @@ def coin_limits(sums: Sums, stretch: Array) -> ErrorLimits:
     """For two-valued V: the larger of the variance that the prediction gives and the one seen, and room for a rate that is off."""
     size, u, weight = sums["u2"], sums["u"], sums["weight"]
     null = ratio(sums["u2q"], size)
-    hits = np.clip(ratio(sums["v"] + u - sums["ur"], u), 0.0, 1.0)
+    hits = np.clip(ratio(sums["v"] - sums["beyond"] + u - sums["ur"], u), 0.0, 1.0)
     seen = hits * (1 - hits)
     least = np.maximum(null, seen)
     per_weight = ratio(u, weight)

@@ -38,6 +38,25 @@ def ratio(top: Array, bottom: Array) -> Array:
     return np.divide(top, bottom, out=np.zeros(top.shape), where=bottom > 0)
 
 
+def larger_skewness(third: Array, variance: Array) -> Array:
+    """Of each group's sum: its own, or what everyone's would be for so much of the variance, the larger in size."""
+    own = ratio(third, variance**1.5)
+    shared = third[:1] / np.maximum(variance[:1], 1e-300) * ratio(np.ones_like(own), np.sqrt(variance))
+    return np.asarray(np.where(np.abs(own) >= np.abs(shared), own, shared))
+
+
+def skewed_tails(z: Array, skewness: Array, own: Array | float) -> tuple[Array, Array]:
+    """Probability of so low and of so high a studentised sum.
+
+    A skewed law moves the tails by an amount that the sample tells badly; each tail is the largest of the normal one and the two that a
+    skewness as seen would give, without and with the variance estimated from the same terms. `own` is the part of the variance
+    estimate that the terms of the sum make themselves.
+    """
+    laws = [(0.0 * z, 0.0 * z), (0.0 * z, skewness), (-own * skewness / 2, (1 - 3 * own) * skewness)]
+    low, high = (np.max([tail(z - shift, bend) for shift, bend in laws], axis=0) for tail in (lower_tail, upper_tail))
+    return low, high
+
+
 @dataclass(frozen=True)
 class NoiseTest:
     """Tests of gap and shape for every group.
@@ -69,26 +88,17 @@ class NoiseTest:
         return np.asarray(self.level_variance.sum(axis=0) * self.noisier)
 
     def gap(self) -> Array:
-        """Two-sided p-value of ΣwV; 1 where V is 0 in every row.
-
-        A skewed law moves the tails of the studentised sum by an amount that the sample tells badly; each tail is the largest of the
-        normal one and the two that a skewness as seen would give, without and with the variance estimated from the same rows.
-        """
+        """Two-sided p-value of ΣwV; 1 where V is 0 in every row."""
         variance = self.variance
         z = ratio(self.total["v"], np.sqrt(variance))
-        skewness = self.skewness
         own = np.minimum(ratio(variance, variance[:1]), 1.0)  # the part of the variance estimate that the group itself makes
-        laws = [(0.0 * z, 0.0 * z), (0.0 * z, skewness), (-own * skewness / 2, (1 - 3 * own) * skewness)]
-        low = np.max([lower_tail(z - shift, bend) for shift, bend in laws], axis=0)
-        high = np.max([upper_tail(z - shift, bend) for shift, bend in laws], axis=0)
-        return np.asarray(np.where(variance > 0, two_sided(low, high), np.where(self._exact, 1.0, np.nan)))
+        p = two_sided(*skewed_tails(z, self.skewness, own))
+        return np.asarray(np.where(variance > 0, p, np.where(self._exact, 1.0, np.nan)))
 
     @cached_property
     def skewness(self) -> Array:
-        """Of each group's ΣwV: its own, or what everyone's would be for so much of the variance, the larger in size."""
-        own = ratio(self.total["x3"], self.variance**1.5)
-        shared = self.total["x3"][:1] / np.maximum(self.variance[:1], 1e-300) * ratio(np.ones_like(own), np.sqrt(self.variance))
-        return np.asarray(np.where(np.abs(own) >= np.abs(shared), own, shared))
+        """Of each group's ΣwV."""
+        return larger_skewness(self.total["x3"], self.variance)
 
     def few(self) -> NDArray[np.bool_]:
         """Whether the rows cannot tell: too few on one side of 0, or one row carries the sum of squares."""

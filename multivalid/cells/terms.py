@@ -73,19 +73,23 @@ class TwoValued(Law):
     So it is for the probability of an event (labels 0 and 1, p = 1 − prediction). With u = w·(high − low): wV = u·(b − p), b the
     indicator of the high value, and q = p(1 − p) is the variance of b.
 
-    `jumps` says whether V jumps where label and prediction are equal; such ties may be counted on either side.
+    `jumps` says whether V jumps where label and prediction are equal; such ties may be counted on either side. `outside` says whether
+    predictions may lie outside the range of their labels, where V cannot average to 0.
     """
 
     jumps: bool = False
+    outside: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Σu, Σu², Σu³, Σu⁴, Σu(1−p), Σuq, Σuq(1−2p), Σu²q, Σu³q(1−2p), Σu⁴q, Σu⁴q² and what ties carry."""
-        return ("u", "u2", "u3", "u4", "ur", "uq", "ut", "u2q", "u3t", "u4q", "u4qq", *(("tied",) if self.jumps else ()))
+        """Σu, Σu², Σu³, Σu⁴, Σu(1−p), Σuq, Σuq(1−2p), Σu²q, Σu³q(1−2p), Σu⁴q, Σu⁴q², what ties carry, and S whatever happens."""
+        more = (*(("tied",) if self.jumps else ()), *(("beyond",) if self.outside else ()))
+        return ("u", "u2", "u3", "u4", "ur", "uq", "ut", "u2q", "u3t", "u4q", "u4qq", *more)
 
     def terms(self, row: Row) -> dict[str, Term]:
         """The terms of `names`, for a row with `low` and `high`."""
-        # A prediction outside the range of its labels leaves no room for chance: p is then 0 or 1 (but S is reckoned from what was said).
+        # A prediction outside the range of its labels leaves no room for chance: p is then 0 or 1, and what it says too much or too
+        # little is part of S whatever happens.
         low, high = row.low * row.as_number(row.low < 0), row.high * row.as_number(row.high > 0)
         p, rest = (
             -low / (high - low),
@@ -99,7 +103,14 @@ class TwoValued(Law):
         made["ur"] = row.high if row.plain else row.weight * row.high
         made |= {"u2q": uq, "u3t": ut, "u4q": uq} if row.plain else {"u2q": u2 * q, "u3t": u3 * t, "u4q": u4 * q}
         made |= {"tied": u * row.as_number(row.tied)} if self.jumps else {}
-        return {name: made[name] for name in self.names}
+        if self.outside:
+            made["beyond"] = row.weight * ((row.low - low) + (row.high - high))
+            made["ur"] = made["ur"] - made["beyond"]
+        return {name: made[name] for name in self.names}  # engines return sums in this order
+
+    def complete(self, sums: dict[str, Any]) -> dict[str, Any]:
+        """With what follows where no prediction lies outside."""
+        return {"beyond": 0.0 * sums["u"]} | sums
 
 
 @dataclass(frozen=True)
@@ -128,7 +139,7 @@ class Coverage(TwoValued):
         t = q * (1 - 2 * self.chance)
         factors = {"ur": ("u", 1 - self.chance), "uq": ("u", q), "ut": ("u", t), "u2q": ("u2", q), "u3t": ("u3", t)}
         factors |= {"u4q": ("u4", q), "u4qq": ("u4", q * q)}
-        return sums | {name: sums[power] * factor for name, (power, factor) in factors.items()}
+        return super().complete(sums | {name: sums[power] * factor for name, (power, factor) in factors.items()})
 
 
 def powers(row: Row) -> tuple[Term, Term, Term, Term]:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from multivalid.cells.chances import two_points
 from multivalid.cells.coins import lower_tail, upper_tail
 from multivalid.cells.limits import coin_limits
-from multivalid.cells.two_valued import coin_size, nearest_to_zero
+from multivalid.cells.two_valued import coin_size, nearest_to_zero, within_range
 from multivalid.properties.base import Array
 
 FARTHEST = 40.0  # log-odds: e⁻⁴⁰ is nothing
@@ -79,36 +80,6 @@ class TiltedChances:
         return self.moments((low + high) / 2)[0]
 
 
-def two_points(total: Array, first: Array, variance: Array, third: Array) -> tuple[Array, Array]:
-    """Two values in [0, 1] and weights with the moments Σu, Σup, Σup(1−p), Σup(1−p)(1−2p) given.
-
-    Examples
-    --------
-    >>> p = np.array([0.1, 0.1, 0.4])
-    >>> chance, weight = two_points(*(np.array([[s]]) for s in (3, p.sum(), (p * (1 - p)).sum(), (p * (1 - p) * (1 - 2 * p)).sum())))
-    >>> chance.ravel().round(6), weight.ravel().round(6)
-    (array([0.1, 0.4]), array([2., 1.]))
-    """
-    some = total > 0
-    scale = np.where(some, total, 1.0)
-    mean = np.clip(first / scale, 0.0, 1.0)
-    # Central moments of p: E p² = E p − E q, E p³ = (E t − E p + 3 E p²)/2.
-    square = mean - variance / scale
-    cube = (third / scale - mean + 3 * square) / 2
-    spread = square - mean**2
-    alike = spread <= 1e-12 * np.maximum(mean * (1 - mean), 1e-300)
-    spread = np.where(alike, 0.0, spread)
-    lean = np.where(alike, 0.0, cube - 3 * mean * spread - mean**3)
-    half = np.sqrt(np.where(alike, 1.0, spread))
-    skew = lean / half**3
-    root = np.sqrt(skew**2 + 4)
-    low, high = (skew - root) / 2, (skew + root) / 2
-    places = np.stack([mean + half * low, mean + half * high])
-    shares = np.stack([high, -low]) / root
-    places, shares = np.where(alike, mean, places), np.where(alike, 0.5, shares)
-    return np.clip(places, 0.0, 1.0), np.where(some, shares * total, 0.0)
-
-
 def limits(sums: Mapping[str, Array], level: float) -> tuple[Array, Array]:
     """Lower and upper limit for ΣwV/Σw of each group, each missed with probability `level`; ties count where they hurt less."""
     tilted = TiltedChances.of(sums)
@@ -124,10 +95,13 @@ def limits(sums: Mapping[str, Array], level: float) -> tuple[Array, Array]:
 
 def gap_limits(sums: Mapping[str, Array], level: float) -> tuple[Array, Array]:
     """Limits for ΣwV/Σw of each group, by tilting the chances, and wider where outcomes vary more than that explains."""
-    totals = {name: sums[name].sum(axis=0) for name in ("v", "weight")}
-    tied = sums["tied"].sum(axis=0) if "tied" in sums else np.zeros_like(totals["v"])
+    inside = within_range(sums)
+    totals = {name: inside[name].sum(axis=0) for name in ("v", "weight", "beyond")}
+    tied = inside["tied"].sum(axis=0) if "tied" in inside else np.zeros_like(totals["v"])
     own = coin_limits(sums, np.ones_like(totals["v"])).honest.sum(axis=0)
-    return widen(*limits(sums, level), sums, nearest_to_zero(totals["v"] - tied, totals["v"]), own, level)
+    low, high = widen(*limits(inside, level), inside, nearest_to_zero(totals["v"] - tied, totals["v"]), own, level)
+    moved = _ratio(totals["beyond"], totals["weight"])
+    return low + moved, high + moved
 
 
 def widen(low: Array, high: Array, sums: Mapping[str, Array], seen: Array, own: Array, level: float) -> tuple[Array, Array]:

@@ -56,8 +56,8 @@ def coordinates(target: Target, events: bool) -> list[Searched]:
 def _law(coordinate: Coordinate, events: bool) -> Law:
     prop = coordinate.prop if isinstance(coordinate, OwnColumn) else None
     if isinstance(prop, Quantile):
-        return TwoValued(jumps=True)
-    return TwoValued() if isinstance(prop, EventProbability) or (isinstance(prop, Mean) and events) else Residual()
+        return TwoValued(jumps=True, outside=True)
+    return TwoValued(outside=True) if isinstance(prop, EventProbability) or (isinstance(prop, Mean) and events) else Residual()
 
 
 def identifications(target: Target, predictions: Array, labels: Array) -> list[Array]:

@@ -144,9 +144,8 @@ class EngineSource:
     def _chance(self, coordinate: Coordinate) -> ChanceTerms:
         ends = [self.totals.least, self.totals.most, self.totals.lowest, self.totals.highest]
         largest = max((abs(end) for end in ends if math.isfinite(end)), default=1.0)
-        return ChanceTerms.of(
-            coordinate, binary=self.totals.of_events, mean_weight=self.totals.weight / max(len(self), 1), largest=largest
-        )
+        mean_weight, said = self.totals.weight / max(len(self), 1), (self.totals.lowest, self.totals.highest)
+        return ChanceTerms.of(coordinate, binary=self.totals.of_events, mean_weight=mean_weight, largest=largest, ends=said)
 
     def mean_score(self, coordinate: Coordinate) -> float:
         """Mean score of the predictions, by a pass of its own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations_with_replacement, permutations
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -74,14 +75,16 @@ def _terms(blocks: int, total: nw.Expr) -> dict[str, nw.Expr]:
     u, w = [nw.col(f"__u{j}") for j in range(blocks)], nw.col(_WEIGHT)
     made = {_COUNT: where(w > 0, 1.0, 0.0), "__uw": total * w, "__ww": w * w}
     made |= {f"__t{j}": u[j] for j in range(blocks)}
-    return made | {f"__p{j}_{k}": u[j] * u[k] for j in range(blocks) for k in range(j, blocks)}
+    made |= {f"__p{j}_{k}": u[j] * u[k] for j, k in combinations_with_replacement(range(blocks), 2)}
+    return made | {f"__c{j}_{k}_{m}": u[j] * u[k] * u[m] for j, k, m in combinations_with_replacement(range(blocks), 3)}
 
 
 def _products(blocks: int) -> Iterator[str]:
     """Names of the sums, in the order of `_terms`."""
     yield from (_COUNT, "__uw", "__ww")
     yield from (f"__t{j}" for j in range(blocks))
-    yield from (f"__p{j}_{k}" for j in range(blocks) for k in range(j, blocks))
+    yield from (f"__p{j}_{k}" for j, k in combinations_with_replacement(range(blocks), 2))
+    yield from (f"__c{j}_{k}_{m}" for j, k, m in combinations_with_replacement(range(blocks), 3))
 
 
 def _added(blocks: int) -> list[nw.Expr]:
@@ -94,8 +97,14 @@ def _lines(made: nw.DataFrame[Any], blocks: int) -> Array:
 
 def _unpacked(found: Array, blocks: int) -> ClusterSums:
     count, weighted, squares = found[:, :3].T
-    totals, rest = found[:, 3 : 3 + blocks], found[:, 3 + blocks :]
-    products = np.zeros((len(found), blocks, blocks))
-    at = np.triu_indices(blocks)
-    products[:, at[0], at[1]] = products[:, at[1], at[0]] = rest
-    return ClusterSums(count, products, totals, weighted, squares)
+    totals, pairs, threes = np.split(found[:, 3:], [blocks, blocks + blocks * (blocks + 1) // 2], axis=1)
+    return ClusterSums(count, _symmetric(pairs, blocks, 2), totals, weighted, squares, _symmetric(threes, blocks, 3))
+
+
+def _symmetric(sums: Array, blocks: int, order: int) -> Array:
+    """The whole table of products from those whose blocks do not fall."""
+    made = np.zeros((*[blocks] * order, len(sums)))
+    for at, column in zip(combinations_with_replacement(range(blocks), order), sums.T, strict=True):
+        for turned in permutations(at):
+            made[turned] = column
+    return np.moveaxis(made, -1, 0)

@@ -195,9 +195,10 @@ class MemorySource:
     def chance_terms(self, coordinate: Coordinate, v: Array) -> ChanceTerms:
         """What is known of V when predictions are right, and the terms to sum."""
         largest = float(max(v.max(initial=0.0), -v.min(initial=0.0)))
-        return ChanceTerms.of(
-            coordinate, binary=self.totals.of_events, mean_weight=self.totals.weight / max(len(self), 1), largest=largest
-        )
+        said = self.columns[:, coordinate.column]
+        ends = float(said.min(initial=np.inf)), float(said.max(initial=-np.inf))
+        mean_weight = self.totals.weight / max(len(self), 1)
+        return ChanceTerms.of(coordinate, binary=self.totals.of_events, mean_weight=mean_weight, largest=largest, ends=ends)
 
     @property
     def clustered(self) -> bool:

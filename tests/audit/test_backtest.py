@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom, chi2
+from scipy.stats import binom, chi2, norm
 
 import multivalid as mv
 from multivalid.audit.severity_law import severity_tails
@@ -203,7 +203,9 @@ def test_kupiec_and_christoffersen_by_hand():
 @pytest.mark.parametrize("terms", [3, 12, 40, 150])
 def test_the_law_of_severity_is_the_simulated_one(terms):
     rng = np.random.default_rng(terms)
-    for draw, side in ((rng.exponential(size=(40_000, terms)), 1), (2 * ((1 - rng.random((40_000, terms))) ** (-1 / 3) - 1), 0)):
+    beyond = norm.isf(0.05 * (1 - rng.random((40_000, terms)))) - norm.isf(0.05)
+    mean = norm.pdf(norm.isf(0.05)) / 0.05 - norm.isf(0.05)
+    for draw, side in ((beyond / mean, 1), (2 * ((1 - rng.random((40_000, terms))) ** (-1 / 3) - 1), 0)):
         t = (draw.mean(axis=1) - 1) / draw.std(axis=1, ddof=1) * np.sqrt(terms)
         for level in (0.01, 0.05, 0.3):
             at = np.quantile(t, 1 - level if side else level)

@@ -147,3 +147,32 @@ def test_a_sample_of_claims_without_a_claim_is_no_sample_of_events():
     table = mv.audit(np.zeros(50), np.full(50, 3.0), groups=[]).table
     assert np.isnan(table["p_value"][0])  # a claim of 300 in a hundred rows would make it right
     assert mv.audit(np.zeros(50), np.full(50, 0.5), groups=[]).table["p_value"][0] < 1e-6
+
+
+def test_a_few_predictions_outside_the_range_are_not_certainly_wrong():
+    """A straight line through events says 1.03 or -0.02 at its ends: off by that much, and no more."""
+    rng = np.random.default_rng(2)
+    f = rng.uniform(0.1, 0.9, 2000)
+    y = (rng.random(2000) < f) * 1.0
+    f[:40], y[:40] = 1.03, 1.0
+    f[40:80], y[40:80] = -0.02, 0.0
+    few = np.arange(2000) < 300
+    table = mv.audit(y, f, groups=[few]).table
+    assert (table["p_adjusted"] > 0.05).all()
+    gap = np.array([(f - y).mean(), (f - y)[few].mean()])
+    np.testing.assert_allclose(table["gap"], gap, atol=1e-12)
+    assert (table["gap_low"] < gap).all()
+    assert (gap < table["gap_high"]).all()
+    far = mv.audit(np.append(y, np.zeros(50)), np.append(f, np.full(50, 40.0)), groups=[np.arange(2050) >= 1900])
+    assert far.table["p_value"][1] == 0.0
+    assert (far.table["gap_low"] < far.table["gap"]).all()
+    assert (far.table["gap"] < far.table["gap_high"]).all()
+
+
+def test_certain_predictions_that_are_wrong_both_ways_are_off():
+    y = np.repeat([0.0, 1.0], 50)
+    for said in (1 - y, np.where(y == 1, 3.0, -2.0)):  # no gap on average
+        assert mv.audit(y, said, groups=[]).off == ["everyone"]
+    noisy = np.where(y == 1, np.float32(1.0000001), 0.0)
+    assert mv.audit(y, y, groups=[]).off == []
+    assert np.isfinite(mv.audit(y, noisy, groups=[]).table["gap_high"][0])

@@ -25,7 +25,7 @@ def law_and_row(y, f, weights, tau=None):
         v = np.where(y <= f, 1 - tau, -tau)
         return Coverage(chance=tau), Row(w, v, f, np.full(y.size, -tau), np.full(y.size, 1 - tau), y == f, plain=weights is None)
     if np.isin(y, (0, 1)).all():
-        return TwoValued(), Row(w, f - y, f, f - 1, f, plain=weights is None)
+        return TwoValued(outside=bool((f < 0).any() or (f > 1).any())), Row(w, f - y, f, f - 1, f, plain=weights is None)
     return Residual(), Row(w, f - y, f)
 
 

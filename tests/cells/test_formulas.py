@@ -44,7 +44,7 @@ def test_tails_of_coins_of_unequal_size_are_near_those_of_all_outcomes():
     probability = np.prod(np.where(outcomes == 1, chance, 1 - chance), axis=1)
     total = ((chance - outcomes) * size).sum(axis=1)  # S = Σu(b − p) for the high value b = 1 − low
     for seen in np.unique(total)[[1, 4, -5, -2]]:
-        low, high = coin_tails(sums, np.array([seen]), unequal=True)
+        low, high = coin_tails(sums, np.array([seen]), unequal=np.array([True]))
         exact_low = probability[total < seen - 1e-9].sum() + probability[np.isclose(total, seen)].sum() / 2
         assert low[0] == pytest.approx(exact_low, abs=0.06)
         assert high[0] == pytest.approx(1 - exact_low, abs=0.06)

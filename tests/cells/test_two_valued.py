@@ -7,6 +7,8 @@ import pytest
 
 from multivalid.cells import pearson, tilt
 from multivalid.cells.adjust import holm
+from multivalid.cells.chances import two_points, whole_points
+from multivalid.cells.coin_law import CoinLaw
 from multivalid.cells.merge import add_up, count, join_levels
 from multivalid.cells.two_valued import CoinTest
 from tests.cells.tabulation import tabulate
@@ -71,6 +73,60 @@ def test_small_p_values_of_unequal_chances_are_not_too_small():
         assert wrong <= 0.02
 
 
+def test_the_law_of_unequal_coins_is_exact():
+    rng = np.random.default_rng(3)
+    for low, spread, rows in ((-7, 4, 30), (-3, 1, 300), (0, 3, 60), (2, 0.5, 7), (-1, 1, 1)):
+        p = 1 / (1 + np.exp(-rng.normal(low, spread, rows)))
+        exact = chance_naive.coin_law(p)
+        fewer = np.cumsum(exact) - exact / 2
+        more = np.cumsum(exact[::-1])[::-1] - exact / 2
+        each = np.repeat(p[:, None], rows + 1, axis=1)
+        found = CoinLaw(each, np.ones_like(each)).tails(np.arange(rows + 1.0))
+        for ours, true in zip(found, (fewer, more), strict=True):
+            small = (true > 1e-250) & (true < 0.5)
+            np.testing.assert_allclose(ours[small], true[small], rtol=2e-8)
+            np.testing.assert_allclose(ours, true, atol=1e-10)
+
+
+def test_what_cannot_happen_has_no_probability():
+    law = CoinLaw(np.array([[0.0], [0.5], [1.0]]), np.array([[10.0], [1.0], [3.0]]))
+    np.testing.assert_allclose([law.tails(np.array([k]))[1][0] for k in (2.0, 3.0, 4.0, 5.0)], [1, 0.75, 0.25, 0], atol=1e-12)
+
+
+def test_levels_stand_for_their_rows():
+    """Sums by level, in memory or from an engine, know the law as well as all chances do."""
+    rng = np.random.default_rng(5)
+    for make in (lambda n: rng.beta(0.1, 0.3, n), lambda n: 1 / (1 + np.exp(-rng.normal(-6, 2, n)))):
+        f = make(3000)
+        groups = [np.isin(np.arange(3000), rng.choice(3000, size, replace=False)) for size in (3, 8, 20, 60)]
+        y = (rng.random(3000) < f).astype(float)
+        for shown in (y, np.zeros(3000), np.ones(3000)):
+            found = CoinTest(tabulate(shown, f, groups)[1]).gap()[1:]
+            for p, inside in zip(found, groups, strict=True):
+                assert abs(p - chance_naive.mid_p(f[inside], int(shown[inside].sum()))) < 0.01
+
+
+def test_one_likely_event_among_many_unlikely_ones():
+    """A law with the same three moments finds two events (mid-p 0.07) three times as surprising, and none ten times."""
+    f = np.append(np.full(47, 0.0148), [0.7512, 0.7601])
+    for events in range(7):
+        y = (np.arange(49) < events).astype(float)
+        exact = chance_naive.mid_p(f, events)
+        assert CoinTest(tabulate(y, f)[1]).gap()[0] == pytest.approx(exact, rel=1e-6)
+
+
+def test_whole_points_keep_mean_and_variance():
+    rng = np.random.default_rng(6)
+    for _ in range(50):
+        p = rng.beta(*rng.uniform(0.1, 2, 2), rng.integers(1, 12))
+        q = p * (1 - p)
+        chance, rows = whole_points(*(np.array([[s]]) for s in (p.size * 1.0, p.sum(), q.sum(), (q * (1 - 2 * p)).sum())))
+        assert rows.sum() == p.size
+        assert (rows == np.rint(rows)).all()
+        assert ((chance >= 0) & (chance <= 1)).all()
+        assert (rows * chance).sum() == pytest.approx(p.sum(), rel=1e-9)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_limits_agree_with_every_row_tilted(weighted):
     rng = np.random.default_rng(4)
@@ -96,7 +152,7 @@ def test_limits_reach_the_end_where_no_event_was_seen():
 def test_two_points_keep_moments_of_tiny_chances():
     p = np.array([1e-12, 3e-12, 5e-11])
     q = p * (1 - p)
-    chance, weight = tilt.two_points(*(np.array([[s]]) for s in (3.0, p.sum(), q.sum(), (q * (1 - 2 * p)).sum())))
+    chance, weight = two_points(*(np.array([[s]]) for s in (3.0, p.sum(), q.sum(), (q * (1 - 2 * p)).sum())))
     assert (weight * chance).sum() == pytest.approx(p.sum(), rel=1e-9)
     assert ((chance >= 0) & (chance <= 1)).all()
 
