@@ -41,9 +41,14 @@ def correct(middle: Any, late: Any, folder: Path) -> dict[str, Any]:
     # Months to come have no rows yet, so the correction is for the other groups; the check looks at months too.
     audited = mv.Groups([*by_group, *found.groups, "month"], min_size=SMALLEST).fit(late)
     late["corrected"] = fitted.predict("q90", data=late)
-    plain, before, after = (
-        mv.audit("arr_delay", name, data=late, groups=audited, cluster="date", **LIMIT) for name in ("plain", "q90", "corrected")
-    )
+
+    def judge(prediction: str, **levels: Any) -> Any:
+        return mv.audit("arr_delay", prediction, data=late, groups=audited, cluster="date", **LIMIT, **levels)
+
+    plain, after = judge("plain"), judge("corrected")
+    said = late[["q90", "corrected"]].to_numpy()
+    # Before on the levels of after, so that figures and maps show the same places.
+    before = judge("q90", grid=mv.Grid(after.grid.points, lo=said.min(), hi=said.max()))
     fitted.save(folder / "model.json")
     after.report(
         folder / "report.html", before=before, certificate=fitted.certificate, settings=SETTINGS,
