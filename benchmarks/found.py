@@ -242,37 +242,52 @@ def wide(seeds: Sequence[int]) -> None:
 
 
 def damaged(seeds: Sequence[int], count: int = 200_000) -> None:
-    """Texts of a model with trees, each changed in one place of its trees: refused, or a model that predicts numbers."""
+    """Texts of a saved model of trees, each changed in one place: refused, or the change says the same. Forged ones too.
+
+    A file has a checksum, so that what changes a tree is refused. Whoever forges the checksum gets trees that predict numbers, or is
+    refused by what is checked of each tree.
+    """
     from multivalid.errors import ModelFileError
     from multivalid.practical.forest import Forest
+    from multivalid.storage import checksum, decode
 
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"a": rng.normal(size=4000), "c": rng.choice(list("uvwxyz"), 4000), "b": rng.random(4000) < 0.5})
-    truth = 1 / (1 + np.exp(-frame["a"] - (frame["c"] == "u") * frame["b"]))
-    made = mv.multicalibrate(
-        (rng.random(4000) < truth) * 1.0,
-        np.full(4000, 0.5) + 0.01 * rng.random(4000),
-        groups=[],
-        data=frame,
-        features=["a", "c", "b"],
-    )
-    assert made.predictor.forest is not None
-    text = json.dumps(made.predictor.forest.to_json())
-    draw, outcome = random.Random(0), {"not JSON": 0, "refused": 0, "another valid forest": 0}
+    forest = _small_forest()
+    content = forest.to_json()
+    text = json.dumps({**content, "checksum": checksum(content)})
+    draw = random.Random(next(iter(seeds), 0))
+    outcome = {"refused": 0, "says the same": 0, "forged: refused": 0, "forged: other trees": 0}
     for _ in range(count):
         at, new = draw.randrange(len(text)), draw.choice('0123456789-.eE[]{},:"tfnul \\')
         changed = text[:at] + new + text[at + draw.randrange(3) :]
         try:
-            forest = Forest.from_json(json.loads(changed))
-        except json.JSONDecodeError:
-            outcome["not JSON"] += 1
+            assert decode(changed.encode(), "file") == content
+            outcome["says the same"] += 1
         except ModelFileError:
             outcome["refused"] += 1
+        try:
+            forged = json.loads(changed)
+            made = Forest.from_json({key: value for key, value in forged.items() if key != "checksum"})
+        except (json.JSONDecodeError, AttributeError):
+            continue  # not JSON, or no record at all
+        except ModelFileError:
+            outcome["forged: refused"] += 1
         else:
-            outcome["another valid forest"] += 1
-            codes = np.zeros((1, len(forest.bins)), dtype=np.uint8)
-            assert np.isfinite(forest.added(codes)).all()
+            outcome["forged: other trees"] += 1
+            assert np.isfinite(made.added(np.zeros((1, len(made.bins)), dtype=np.uint8))).all()
     print(f"{count:,} damaged texts of trees: {outcome}", flush=True)
+
+
+def _small_forest() -> Any:
+    """The first trees of a fit on columns of three kinds."""
+    from multivalid.practical.forest import Forest
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=4000).round(1), "c": rng.choice(list("uvwxyz"), 4000), "b": rng.random(4000) < 0.5})
+    truth = 1 / (1 + np.exp(-frame["a"] - (frame["c"] == "u") * frame["b"]))
+    y, base = (rng.random(4000) < truth) * 1.0, np.full(4000, 0.5) + 0.01 * rng.random(4000).round(1)
+    made = mv.multicalibrate(y, base, groups=[], data=frame, features=["a", "c", "b"])
+    assert made.predictor.forest is not None
+    return Forest.of(made.predictor.forest.bins, made.predictor.forest.trees[:5])
 
 
 PARTS: dict[str, Callable[[Sequence[int]], None]] = {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multivalid.calibration import Calibration
 from multivalid.discover.bins import MOST_CODES, encode
-from multivalid.discover.features import LEAST_ROWS, checked_names, fit_features
+from multivalid.discover.features import LEAST_ROWS, checked_names, fit_features, without_copies
 from multivalid.errors import InputError
 from multivalid.fit_options import Asked
 from multivalid.fit_rows import Opened, Searched
@@ -27,7 +27,7 @@ def fit_with_columns(prop: Property, opened: Opened, asked: Asked, searched: Sea
     rows, seed = opened.rows, asked.seed
     assert isinstance(rows, MemorySource)
     frame = _frame_of(rows)
-    names, notes = checked_names(searched.features, frame.columns, searched.used, label=searched.label)
+    names, notes = _names(rows, frame, searched)
     fitting, held = positions(rows, opened.holdout, seed)
     part = frame if held is None else frame[fitting]
     bins = fit_features(part.select(names), names, MOST_CODES - 2, named=True, labels=rows.labels[fitting])
@@ -52,12 +52,19 @@ def find_for_several(rows: MemorySource, target: Target, goal: Any, searched: Se
     from multivalid.several.found import with_found_rules
 
     frame = _frame_of(rows)
-    names, notes = checked_names(searched.features, frame.columns, searched.used, label=searched.label)
+    names, notes = _names(rows, frame, searched)
     fitting = positions(rows, holdout, goal.seed)[0]
     bins = fit_features(frame[fitting].select(names), names, MOST_CODES - 2, named=True, labels=rows.labels[fitting])
     columns = Columns(bins.bins, encode(bins.bins, frame), True)
     wide, note = with_found_rules(rows, target, goal, columns, fitting, _units(searched, frame, rows))
     return wide, "\n".join([*notes, *bins.notes, note])
+
+
+def _names(rows: MemorySource, frame: nw.DataFrame[Any], searched: Searched) -> tuple[list[str], list[str]]:
+    """The columns to search in, and what to say of those left out."""
+    names, notes = checked_names(searched.features, frame.columns, searched.used, label=searched.label)
+    names, copies = without_copies(frame, names, rows.predictions)
+    return names, [*notes, *copies]
 
 
 def _frame_of(rows: MemorySource) -> nw.DataFrame[Any]:

@@ -51,7 +51,10 @@ class Searched:
         if mode != "practical":
             raise InputError(f'features= goes with mode="practical", got mode={mode!r}.')
         if target.joint:
-            raise InputError(f"features= is not for pairs, got {target!r}; find groups with discover, and name them in groups=.")
+            raise InputError(
+                f"features= is not for pairs, got {target!r}; discover(…, property=…) looks at one coordinate after the other: name the "
+                f"groups that it finds, `.groups`, in groups=."
+            )
         if data is None:
             raise InputError("features= names columns, but data=None; pass the frame as data=.")
         if self.blocks is not None and self.time is not None:

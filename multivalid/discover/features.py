@@ -73,6 +73,33 @@ def _one_to_one(series: nw.Series[Any], labels: Array) -> bool:
     )
 
 
+def without_copies(
+    frame: nw.DataFrame[Any], names: Sequence[str], predictions: Array, *, own: str | None = None
+) -> tuple[list[str], list[str]]:
+    """The names without columns that repeat a column of the predictions, and notes; `own` is the one that is searched as the prediction."""
+    copies = [name for name in repeating(frame, names, predictions) if name != own]
+    if copies and len(copies) == len(names):
+        raise InputError(
+            f"features: {', '.join(map(repr, copies))} repeats the predictions; name at least one column besides them."
+        )
+    notes = [f"column {name!r} repeats the predictions, which are looked at anyway: left out of the search" for name in copies]
+    return [name for name in names if name not in copies], notes
+
+
+def repeating(frame: nw.DataFrame[Any], names: Sequence[str], predictions: Array) -> list[str]:
+    """The columns that hold the same numbers as a column of the predictions."""
+    columns = predictions.reshape(len(predictions), -1).T
+    return [name for name in names if any(_repeats(frame[name], column) for column in columns)]
+
+
+def _repeats(series: nw.Series[Any], column: Array) -> bool:
+    """Whether a column holds these numbers, up to the rounding of single precision."""
+    if kind_of_dtype(series.dtype) != NUMBER:
+        return False
+    near = [np.allclose(numbers(series[:rows]), column[:rows], rtol=1e-6, atol=0.0) for rows in (HEAD, column.size)]
+    return all(near) and bool(column.min() < column.max())
+
+
 def fit_features(frame: nw.DataFrame[Any], names: Sequence[str], most: int, *, named: bool, labels: Array) -> Features:
     """The bins of each column; `named` columns of a type that conditions cannot use, or that are the label, are an error, others a note."""
     made = Features([])
@@ -92,6 +119,10 @@ def fit_features(frame: nw.DataFrame[Any], names: Sequence[str], most: int, *, n
             made.notes.append(f"column {name!r} {found}: left out of the search")
             continue
         made.bins.append(found)
+        if _numbers_every_row(frame[name]):
+            made.notes.append(
+                f"column {name!r} has another whole number in every row: if these are identifiers, leave it out of features"
+            )
         if not found.ordered and found.size >= most:
             made.notes.append(
                 f"column {name!r} has many values: the {found.size - 2} most frequent are told apart, the others taken together"
@@ -99,3 +130,7 @@ def fit_features(frame: nw.DataFrame[Any], names: Sequence[str], most: int, *, n
     if not made.bins:
         raise InputError(f"features: no column is left to search in. {' '.join(made.notes)}")
     return made
+
+
+def _numbers_every_row(series: nw.Series[Any]) -> bool:
+    return series.dtype.is_integer() and series.n_unique() == len(series)

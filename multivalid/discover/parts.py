@@ -15,7 +15,7 @@ from multivalid.discover.confirm import Atoms, confirm
 from multivalid.discover.coordinates import Searched, are_events, coordinates, identifications
 from multivalid.discover.discovery import Discovery
 from multivalid.discover.evidence import from_engine, from_rows, level_edges
-from multivalid.discover.features import LEAST_ROWS, checked_names, fit_features
+from multivalid.discover.features import LEAST_ROWS, checked_names, fit_features, repeating, without_copies
 from multivalid.discover.slices import Slices, search_slices
 from multivalid.errors import InputError
 from multivalid.groups.blocks import Holds, evaluate
@@ -66,6 +66,7 @@ def discover_rows(
     frame, units = open_frame(data), rows.cluster
     frame = frame if rows.kept is None else frame[rows.kept]
     names, notes = _names(features, frame.columns, y_true, y_pred, sample_weight, cluster)
+    names, copies = without_copies(frame, names, rows.predictions, own=_own(names, y_pred, frame, rows.predictions))
     searching, testing = _split(len(rows), settings, units)
     weights = rows.weights / rows.weights.mean()
     part = frame.select(names)[searching]
@@ -95,7 +96,7 @@ def discover_rows(
         scales,
         spread,
         (searching.size, testing.size),
-        [*notes, *bins.notes, *rows.groups.notes],
+        [*notes, *copies, *bins.notes, *rows.groups.notes],
         frame,
     )
 
@@ -127,6 +128,7 @@ def discover_lazy(
     labels, predictions, weights = (np.asarray(local[name].to_numpy(), dtype=np.float64) for name in (LABEL, PREDICTION, WEIGHT))
     target.check_labels(labels)
     mean_weight = totals.weight / totals.rows
+    names, copies = without_copies(local, names, predictions, own=_own(names, y_pred, local, predictions))
     bins = fit_features(local.select(names), names, BINS, named=features is not None, labels=labels)
     family = _fitted(groups, local)
     named = list(family.masks(local.to_native(), n_rows=len(local)))[1:] if len(family) > 1 else []
@@ -143,7 +145,7 @@ def discover_lazy(
     spread = float(np.sqrt(np.mean((weights / mean_weight * v) ** 2)))
     sizes = labels.size, totals.rows - labels.size
     notes.append(f"searched on {sizes[0]:,} of {totals.rows:,} rows; the other {sizes[1]:,} were tested where they are")
-    return _told(target, told, searched, atoms, scale, spread, sizes, [*notes, *bins.notes, *family.notes], None)
+    return _told(target, told, searched, atoms, scale, spread, sizes, [*notes, *copies, *bins.notes, *family.notes], None)
 
 
 def _told(
@@ -197,6 +199,13 @@ def _names(
     if isinstance(y_pred, str) and y_pred not in names:
         names = [*names, y_pred]  # predictions may be off at their own value alone
     return names, notes
+
+
+def _own(names: Sequence[str], y_pred: Any, frame: nw.DataFrame[Any], predictions: Array) -> str | None:
+    """The column that is searched as the prediction: the one that was named as such, else the first that repeats it."""
+    if isinstance(y_pred, str):
+        return y_pred
+    return next(iter(repeating(frame, names, predictions)), None)
 
 
 def _fitted(groups: Any, local: nw.DataFrame[Any]) -> FittedGroups:

@@ -34,14 +34,30 @@ def line(table: Table, i: int, prop: object, percent: bool) -> str:
     low, high = table["gap_low"][i], table["gap_high"][i]
     gap = float(table["gap"][i])
     name = str(table["name"][i])
-    ends = sorted([abs(low), abs(high)]) if low * high > 0 else [low, high]
-    span = (
-        f"95 % interval {ends[0] * 100:.2g} to {ends[1] * 100:.2g} points"
-        if percent
-        else f"95 % interval {ends[0]:.3g} to {ends[1]:.3g}"
-    )
     told = direction(gap, prop)
-    return f"{name}: {told}, by {amount(gap, percent)} ({span}); {int(table['rows'][i]):,} rows, p = {table['p_adjusted'][i]:.2g}"
+    return (
+        f"{name}: {told}, by {amount(gap, percent)} ({interval(low, high, percent)}); {int(table['rows'][i]):,} rows, "
+        f"p = {table['p_adjusted'][i]:.2g}"
+    )
+
+
+def interval(low: float, high: float, percent: bool) -> str:
+    """The interval of a gap: without signs where both ends have the same, else with them and why.
+
+    Examples
+    --------
+    >>> interval(-0.05, -0.012, True)
+    '95 % interval 1.2 to 5 points'
+    >>> interval(-0.05, 0.002, True)
+    '95 % interval -5 to +0.2 points: it holds for all groups at once, so it may include 0 where the test of one does not'
+    """
+    if low * high > 0:
+        least, most = sorted([abs(low), abs(high)])
+        return (
+            f"95 % interval {least * 100:.2g} to {most * 100:.2g} points" if percent else f"95 % interval {least:.3g} to {most:.3g}"
+        )
+    ends = f"{low * 100:+.2g} to {high * 100:+.2g} points" if percent else f"{low:+.3g} to {high:+.3g}"
+    return f"95 % interval {ends}: it holds for all groups at once, so it may include 0 where the test of one does not"
 
 
 def heading(count: int, tested: int, searched: int, candidates: float) -> str:
