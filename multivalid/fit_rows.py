@@ -76,7 +76,13 @@ def open_to_fit(target: Target, given: Given, searched: Searched | None, seed: i
     if frame is not None and isinstance(target, Property):
         if searched is None:
             stays = open_engine(
-                given.y_true, given.y_pred, groups=given.groups, frame=frame, sample_weight=given.sample_weight, prop=target
+                given.y_true,
+                given.y_pred,
+                groups=given.groups,
+                frame=frame,
+                sample_weight=given.sample_weight,
+                prop=target,
+                holdout=holdout,
             )
             return Opened(stays, holdout)
         data, note = _sample(frame, seed)

@@ -40,7 +40,7 @@ def predicting_levels(
         table: dict[str, NDArray[Any]] = {name: np.asarray(seen[name].to_numpy()) for name in seen.columns}
         table[_VALUE] = moves(*members)
         columns = [name for name in frame.collect_schema().names() if name != output]
-        joined = join(frame.with_columns(*keys.expressions), seen.columns, _VALUE, table)
+        joined = join(frame.with_columns(*keys.expressions), seen.columns, table)
         return joined.select(*columns, nw.col(_VALUE).alias(output))
     return _patch_by_patch(frame, groups, grid, patches, output)
 

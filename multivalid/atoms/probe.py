@@ -10,7 +10,6 @@ import numpy as np
 
 from multivalid.atoms.keys import Index, place
 from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT
-from multivalid.cells.gather import ChanceTerms
 from multivalid.grid import Grid
 from multivalid.groups.membership import Bits
 from multivalid.groups.remote import draw, fetch
@@ -37,18 +36,6 @@ class Laws:
     labels: Array
     weights: Array
     note: str
-
-
-def cells(rows: LazyRows, prop: Property, grid: Grid, chance: ChanceTerms) -> Array:
-    """Per (level, group): 1 (0 without weight), w, wV, w², w²V², w·prediction, wS, then w·t_1, w·t_2, …, and those of chance."""
-    y, p, w = nw.col(LABEL), nw.col(PREDICTION), nw.col(WEIGHT)
-    prop.check_engine()
-    v, s = prop.residual(expressions(), p, y), prop.scoring(expressions(), p, y)
-    wv = w * v
-    moments = [w * t for t in prop.statistics(expressions(), y) or []]
-    terms = [(w > 0).cast(nw.Float64), w, wv, w * w, wv * wv, w * p]
-    luck = chance.terms(expressions(), [p], y, w, v).values()
-    return rows.tabulate(place(p, grid.boundaries), len(grid), [*terms, w * s, *moments, *luck])
 
 
 def laws(rows: LazyRows, grid: Grid) -> Laws:

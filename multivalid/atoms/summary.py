@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
 
 from multivalid.atoms.frames import unknown
+from multivalid.atoms.names import HELD
 from multivalid.atoms.names import LABEL as LABEL
 from multivalid.atoms.names import PREDICTION as PREDICTION
 from multivalid.atoms.names import WEIGHT as WEIGHT
 from multivalid.errors import InputError
+from multivalid.groups.lazy import COUNT
 from multivalid.groups.remote import Frame, fetch
 from multivalid.sources.totals import Totals
 from multivalid.validate import CLASSES, UNKNOWN
@@ -19,40 +25,85 @@ from multivalid.validate import CLASSES, UNKNOWN
 
 def checked(frame: Frame, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Frame, Totals]:
     """The frame with labels, predictions and weights as float64 under fixed names; missing values are refused."""
+    opened = renamed(frame, y_true, y_pred, sample_weight)
+    look = Look.at(opened, [], plain=sample_weight is None)
+    look.check(y_true, y_pred, sample_weight)
+    if look.weightless:  # a row of weight 0 is not there
+        opened = opened.filter(nw.col(WEIGHT) > 0)
+        look = Look.at(opened, [], plain=False)
+    return opened, look.totals()
+
+
+def renamed(frame: Frame, y_true: Any, y_pred: Any, sample_weight: Any) -> Frame:
+    """The frame with labels, predictions and weights as float64 under fixed names."""
     columns = {LABEL: (y_true, "y_true"), PREDICTION: (y_pred, "y_pred")}
     if sample_weight is not None:
         columns[WEIGHT] = (sample_weight, "sample_weight")
     schema = frame.collect_schema()
     opened = frame.with_columns(*(_number(schema, *given).alias(name) for name, given in columns.items()))
-    if sample_weight is None:
-        opened = opened.with_columns(nw.lit(1.0, dtype=nw.Float64).alias(WEIGHT))
-    row = fetch(opened.select(*_aims(), *_missing(columns))).row(0)
-    _complete(row[0], row[AIMS:], columns)
-    totals = _totals(row[:AIMS])
-    if sample_weight is not None:
-        _weights(opened, totals)
-        if row[AIMS - 1]:  # a row of weight 0 is not there
-            opened = opened.filter(nw.col(WEIGHT) > 0)
-            totals = totals_of(opened)
-    return opened, totals
+    return opened if sample_weight is not None else opened.with_columns(nw.lit(1.0, dtype=nw.Float64).alias(WEIGHT))
+
+
+class Look(NamedTuple):
+    """How many rows there are, what is missing and how far values reach, for the rows that share their keys; by one look at all rows."""
+
+    lines: nw.DataFrame[Any]
+
+    @classmethod
+    def at(cls, opened: Frame, keys: Sequence[str], *, plain: bool) -> Look:
+        """At a frame with fixed names; the keys are columns that take few values together, `plain` says that every weight is one."""
+        sums = [*_aims(plain), *_missing([LABEL, PREDICTION])] if plain else [*_aims(), *_wrong()]
+        return cls(fetch(opened.group_by(list(keys)).agg(*sums) if keys else opened.select(*sums)))
+
+    def totals(self, held: bool | None = None) -> Totals:
+        """Of all rows, or of those that are kept out of the fit (or not)."""
+        lines = self.lines if held is None else self.lines.filter(nw.col(HELD) if held else ~nw.col(HELD))
+        columns = [_column(lines, f"a{i}") for i in range(AIMS)]
+        if not len(lines) or not columns[0].any():
+            return Totals(0, 0.0, 0.0, *(math.nan,) * 6)
+        with warnings.catch_warnings():  # no row has weight: there is no least label among those that do
+            warnings.simplefilter("ignore", RuntimeWarning)
+            made = [(np.nanmin if i in LEAST else np.nanmax if i in MOST else np.sum)(column) for i, column in enumerate(columns)]
+        rows, weight, squares, *ends = (float(value) for value in made[:9])
+        lowest, highest, least, most, used_least, used_most = ends
+        return Totals(int(rows), weight, squares, lowest, highest, least, most, used_least, used_most, binary=made[9] == 0)
+
+    @property
+    def weightless(self) -> int:
+        """How many rows have no weight."""
+        return int(_column(self.lines, f"a{AIMS - 1}").sum())
+
+    def check(self, y_true: Any, y_pred: Any, sample_weight: Any) -> None:
+        """Refuse values that are missing or infinite, negative weights, and weights that are all zero."""
+        missing = [int(_column(self.lines, f"m{i}").sum()) for i in range(4)]
+        _complete(int(_column(self.lines, "a0").sum()), missing[:2], {LABEL: (y_true, "y_true"), PREDICTION: (y_pred, "y_pred")})
+        if sample_weight is None:
+            return
+        _complete(1, missing[2:3], {WEIGHT: (sample_weight, "sample_weight")})
+        if missing[3]:
+            raise InputError(f"sample_weight must not be negative: {missing[3]} negative values; set rows to leave out to 0.")
+        if self.totals().weight == 0:
+            raise InputError("sample_weight is zero for every row; at least one row needs a positive weight.")
+
+    def counted(self, keys: Sequence[str]) -> nw.DataFrame[Any]:
+        """The combinations of keys, and how many rows have each."""
+        return self.lines.select(*keys, nw.col("a0").cast(nw.Int64).alias(COUNT))
 
 
 AIMS = 11
+LEAST, MOST = (3, 5, 7), (4, 6, 8)  # which of them are least and largest values; the others add up
 
 
-def totals_by(frame: Frame, flag: str) -> dict[bool, Totals]:
-    """The same for the rows where a boolean column holds and for the others, in one pass."""
-    found = fetch(frame.group_by(flag).agg(*_aims()))
-    names = [f"a{i}" for i in range(AIMS)]
-    return {bool(held): _totals(row) for held, row in zip(found[flag].to_list(), found.select(names).rows(), strict=True)}
+PLAIN = {"a1": "a0", "a2": "a0", "a7": "a5", "a8": "a6"}  # where every weight is one, these are the same
 
 
-def totals_of(frame: Frame) -> Totals:
-    """One pass of sums, least and greatest."""
-    return _totals(fetch(frame.select(*_aims())).row(0)[:AIMS])
+def _column(lines: nw.DataFrame[Any], name: str) -> NDArray[np.float64]:
+    if name not in lines.columns:
+        return _column(lines, PLAIN[name]) if name in PLAIN else np.zeros(len(lines))
+    return np.array([math.nan if value is None else value for value in lines[name].to_list()], dtype=np.float64)
 
 
-def _aims() -> list[nw.Expr]:
+def _aims(plain: bool = False) -> list[nw.Expr]:
     y, p, w = nw.col(LABEL), nw.col(PREDICTION), nw.col(WEIGHT)
     used = nw.when(w > 0).then(y)
     other = nw.when((y == 0.0) | (y == 1.0)).then(0).otherwise(1)
@@ -70,16 +121,7 @@ def _aims() -> list[nw.Expr]:
         other.sum(),
         weightless.sum(),
     ]
-    return [aim.alias(f"a{i}") for i, aim in enumerate(aims)]
-
-
-def _totals(row: Sequence[Any]) -> Totals:
-    rows, *numbers, others, _ = row
-    weight, squares, lowest, highest, least, most, used_least, used_most = (
-        float("nan") if value is None else float(value) for value in numbers
-    )
-    ends = (lowest, highest, least, most, used_least, used_most)
-    return Totals(int(rows), weight, squares, *ends, binary=others == 0)
+    return [aim.alias(f"a{i}") for i, aim in enumerate(aims) if not plain or i in (0, 3, 4, 5, 6, 9)]
 
 
 def _number(schema: Any, name: Any, argument: str) -> nw.Expr:
@@ -97,7 +139,13 @@ def _number(schema: Any, name: Any, argument: str) -> nw.Expr:
     return column if dtype == nw.Float64 else (column.cast(nw.Int64) if dtype == nw.Boolean else column).cast(nw.Float64)
 
 
-def _missing(columns: dict[str, tuple[Any, str]]) -> list[nw.Expr]:
+def _wrong() -> list[nw.Expr]:
+    """How many labels, predictions and weights are missing or infinite, and how many weights are negative."""
+    negative = nw.when(nw.col(WEIGHT) < 0).then(1).otherwise(0).sum().alias("m3")
+    return [*_missing([LABEL, PREDICTION, WEIGHT]), negative]
+
+
+def _missing(columns: Iterable[str]) -> list[nw.Expr]:
     bad = (nw.when(nw.col(name).is_finite()).then(0).otherwise(1) for name in columns)  # a null is not finite either
     return [value.sum().alias(f"m{i}") for i, value in enumerate(bad)]
 
@@ -111,14 +159,6 @@ def _complete(rows: int, missing: Sequence[Any], columns: dict[str, tuple[Any, s
                 f"{argument}={name!r} has {count} missing or infinite values; drop those rows or fill them in before calling"
                 f"{UNKNOWN if argument == 'y_true' else ''}."
             )
-
-
-def _weights(frame: Frame, totals: Totals) -> None:
-    negative = fetch(frame.select((nw.col(WEIGHT) < 0).cast(nw.Int64).sum().alias("n")))["n"].item()
-    if negative:
-        raise InputError(f"sample_weight must not be negative: {negative} negative values; set rows to leave out to 0.")
-    if totals.weight == 0:
-        raise InputError("sample_weight is zero for every row; at least one row needs a positive weight.")
 
 
 def complete_predictions(frame: Frame, y_pred: Any) -> Frame:

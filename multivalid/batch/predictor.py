@@ -80,8 +80,8 @@ class LevelPredictor:
         start = int(np.searchsorted(self.grid.boundaries, predictions[0], side="left"))
         return [float(self.grid.points[moved_row(self.patches, start, members.numbers)])]
 
-    def on_frame(self, frame: Frame, groups: FittedGroups, output: str = PREDICTION) -> Frame:
-        """The lazy frame with the new predictions as the column `output`."""
+    def on_frame(self, frame: Frame, groups: FittedGroups, output: str = PREDICTION, lines: Any = None) -> Frame:
+        """The lazy frame with the new predictions as the column `output`; it looks for combinations with levels itself."""
         from multivalid.atoms.predict import predicting_levels
         from multivalid.batch.patches import replay
         from multivalid.groups.membership import Membership

@@ -59,7 +59,7 @@ def fit(
         plan, done.trace, done.cells, optimal=optimal, bound=bound, rows=source.totals.effective, **done.start._asdict()
     )
     predictor = LevelPredictor(plan.grid, done.trace.patches)
-    found = None if held is None else audit_source(held.predicted_by(predictor), prop, values=False)
+    found = None if held is None else audit_source(held.predicted_by(predictor, beside=True), prop, values=False)
     return Fit(predictor, done.levels, certificate if found is None else judged_by(certificate, found), found)
 
 

@@ -25,22 +25,26 @@ from multivalid.groups.selection import TooFew, _blocks, _kept
 
 SAMPLE = 500_000  # with at most this many rows bin edges are exact; beyond it only where a sample shows few values
 FEW_VALUES = 20_000
+COUNT = "__mv_count"  # how many rows a line stands for
 
 
 class Survey(NamedTuple):
-    """Of all groups, everyone first: rows of each, the first group that holds the same rows, and how many combinations occur."""
+    """Of all groups, everyone first: rows of each, and the first group that holds the same rows."""
 
     sizes: Sequence[int]
     twins: Sequence[int]
-    patterns: int | None
 
 
 @dataclass
 class LazyFitter(Fitter):
-    """The same fitting with the columns asked of an engine."""
+    """The same fitting with the columns asked of an engine; a line stands for `COUNT` rows, and `rows` are all of them.
+
+    Where combinations are `tallied`, the lines are few: nothing is sampled.
+    """
 
     data: Frame
     rows: int = 0
+    tallied: bool = False
 
     def __post_init__(self) -> None:
         self.schema = schema_of(self.data)
@@ -66,12 +70,13 @@ class LazyFitter(Fitter):
     def _values(self, name: str) -> nw.DataFrame[Any]:
         """Distinct values and how often they occur; of a sample where they are too many to fetch."""
         if name not in self._seen_columns:
-            column = self.data.select(name)
-            sample = draw(column, SAMPLE, self.rows)[0] if self.rows > SAMPLE and self.schema[name] != nw.Boolean else None
+            column = self.data.select(name, COUNT)
+            many = self.rows > SAMPLE and self.schema[name] != nw.Boolean and not self.tallied
+            sample = draw(column, SAMPLE, self.rows)[0] if many else None
             if sample is not None and sample[name].n_unique() > FEW_VALUES:
                 self._sampled[name] = len(sample)
                 column = sample.lazy()
-            self._seen_columns[name] = fetch(column.group_by(name).agg(nw.len().alias(f"{name} rows")))
+            self._seen_columns[name] = fetch(column.group_by(name).agg(nw.col(COUNT).sum().alias(f"{name} rows")))
         return self._seen_columns[name]
 
     def _has_missing(self, column: str) -> bool:
@@ -132,11 +137,13 @@ class LazyFitter(Fitter):
         return [_digits(int(key), sizes) for key in np.unique(keys)]
 
 
-def fit_lazy(groups: Groups, frame: Frame, rows: int, survey: Callable[[FittedGroups], Survey]) -> tuple[FittedGroups, int | None]:
-    """Groups fitted on a lazy frame, the same as on the collected frame, and how many combinations of them occur, if known."""
+def fit_lazy(
+    groups: Groups, frame: Frame, rows: int, survey: Callable[[FittedGroups], Survey], *, tallied: bool = False
+) -> FittedGroups:
+    """Groups fitted on a lazy frame whose lines stand for `COUNT` rows each, the same as on the collected frame."""
     if any(isinstance(entry.item, Flags) for entry in groups.entries):
         raise InputError("groups: boolean arrays cannot be used on a lazy frame; make them columns of the frame.")
-    fitter = LazyFitter(frame, groups.missing == MISSING[0], rows=rows)
+    fitter = LazyFitter(frame, groups.missing == MISSING[0], rows=rows, tallied=tallied)
     fitted, names = [], []
     for block, texts in _blocks(groups.entries, fitter):
         assert not isinstance(block, Span)
@@ -144,7 +151,7 @@ def fit_lazy(groups: Groups, frame: Frame, rows: int, survey: Callable[[FittedGr
         names += texts
     found = survey(FittedGroups((EVERYONE, *names), tuple(fitted)))
     chosen, kept = _kept(fitted, names, _reasons(found, (EVERYONE, *names), groups.min_size), fitter.notes)
-    return FittedGroups(chosen, kept, 0, [*groups.notes, *fitter.notes]), found.patterns
+    return FittedGroups(chosen, kept, 0, [*groups.notes, *fitter.notes])
 
 
 def _reasons(found: Survey, names: Sequence[str], min_size: int) -> Iterator[str | None]:

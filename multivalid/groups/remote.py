@@ -97,11 +97,11 @@ def draw(frame: Frame, rows: int, total: int, seed: int = 0) -> tuple[nw.DataFra
     return fetch(frame.head(rows)), False
 
 
-def join(frame: Frame, keys: list[str], value: str, table: dict[str, NDArray[Any]]) -> Frame:
-    """The frame with the column `value` of a small table, matched on `keys` of whole numbers and texts without missing values."""
+def join(frame: Frame, keys: list[str], table: dict[str, NDArray[Any]]) -> Frame:
+    """The frame with the other columns of a small table, matched on `keys` of whole numbers and texts without missing values."""
     native = frame.to_native()
     if frame.implementation.is_duckdb():
-        return _opened(_duckdb(native, keys, value, table))
+        return _opened(_duckdb(native, keys, table))
     if frame.implementation.is_pyspark():
         from pyspark.sql import functions
 
@@ -133,7 +133,7 @@ def _opened(native: Any) -> Frame:
     return opened
 
 
-def _duckdb(native: Any, keys: list[str], value: str, table: dict[str, NDArray[Any]]) -> Any:
+def _duckdb(native: Any, keys: list[str], table: dict[str, NDArray[Any]]) -> Any:
     """A relation can only be joined with one of its own connection, and it does not say which that is.
 
     But a query of the relation sees the variables of its caller that hold Arrow tables; where that is turned off, the table is text.
@@ -143,7 +143,8 @@ def _duckdb(native: Any, keys: list[str], value: str, table: dict[str, NDArray[A
 
     __multivalid_table = pa.table(table)
     match = " AND ".join(f'mv_rows."{key}" = mv_table."{key}"' for key in keys)
-    text = f'SELECT mv_rows.*, mv_table."{value}" FROM mv_rows LEFT JOIN {{}} AS mv_table ON {match}'
+    brought = ", ".join(f'mv_table."{name}"' for name in table if name not in keys)
+    text = f"SELECT mv_rows.*, {brought} FROM mv_rows LEFT JOIN {{}} AS mv_table ON {match}"
     try:
         return native.query("mv_rows", text.format("__multivalid_table"))
     except duckdb.CatalogException:

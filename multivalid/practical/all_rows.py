@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.cells.tabulate import tabulate_groups
+from multivalid.evaluators import Evaluator
 from multivalid.practical.accept import Candidate
 from multivalid.practical.data import LinkRows, Matching
-from multivalid.practical.model import FARTHEST, Model
+from multivalid.practical.model import Model
 from multivalid.practical.newton import SHARE
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.practical.products import products
 from multivalid.practical.solve import solve
 from multivalid.properties.base import Array, Property
-from multivalid.properties.ops import Ops
 from multivalid.sources.memory import MemorySource
 from multivalid.sources.open import Source
 
@@ -56,10 +56,9 @@ class Pulls:
     def __init__(self, prop: Property, predictor: LinkPredictor, model: Model) -> None:
         self.prop, self.link, self.model = prop, predictor.link, model
 
-    def __call__(self, ops: Ops, prediction: Any, made: Any, label: Any, weight: Any) -> list[Any]:
-        base = (self.link.onto(ops, prediction) - self.model.center) / self.model.scale
-        standard = ops.maximum(ops.minimum(base, FARTHEST), -FARTHEST)
-        wv = weight * self.prop.residual(ops, made, label)
+    def __call__(self, by: Evaluator, prediction: Any, made: Any, label: Any, weight: Any) -> list[Any]:
+        ops, standard = by.ops, self.model.standard(by, self.link.onto(by, prediction))
+        wv = by.keep("pulled", weight * self.prop.residual(ops, made, label))
         return [wv, wv * standard, *(wv * ops.maximum(standard - float(knot), 0.0) for knot in self.model.knots)]
 
 

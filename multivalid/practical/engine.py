@@ -7,24 +7,30 @@ from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
-import numpy as np
 
-from multivalid.atoms.keys import look_up, place
 from multivalid.atoms.names import PREDICTION
 from multivalid.errors import InputError
-from multivalid.evaluators import NoColumns
+from multivalid.evaluators import Members, NoColumns
 from multivalid.groups.engine import balanced
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame, schema_of
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.properties.ops import expressions
+from multivalid.sources.expressions import Expressions, Unevaluated
+from multivalid.sources.looked_up import LineMembers, Lines
 
 FOUND = "__mv_found"
 
 
-def predicting_link(frame: Frame, groups: FittedGroups, predictor: LinkPredictor, output: str = PREDICTION) -> Frame:
-    """Final predictions as expressions of the base prediction and the groups; nothing is computed yet."""
-    members = ExpressionMembers(groups.expressions(schema_of(frame)))  # first: a column that is missing is an error in any case
+def predicting_link(
+    frame: Frame, groups: FittedGroups, predictor: LinkPredictor, output: str = PREDICTION, lines: Lines | None = None
+) -> Frame:
+    """Final predictions as expressions of the base prediction and the groups; nothing is computed yet.
+
+    With `lines`, the combinations of the groups' columns that occur, what groups add is looked up instead of worked out row by row.
+    """
+    # First: a column that is missing is an error in any case.
+    members: Members = ExpressionMembers(groups.expressions(schema_of(frame))) if lines is None else LineMembers(lines)
     if predictor.model is None:
         return frame.with_columns(nw.col(PREDICTION).alias(output))
     if frame.implementation.is_ibis():
@@ -37,26 +43,13 @@ def predicting_link(frame: Frame, groups: FittedGroups, predictor: LinkPredictor
     if predictor.forest is not None:
         frame = predictor.forest.on_frame(frame.with_columns(nw.lit(0.0, dtype=nw.Float64).alias(FOUND)), FOUND)
         found = nw.col(FOUND)
+    if isinstance(members, LineMembers):
+        assert lines is not None
+        predictor.calibrated(Unevaluated(), nw.col(PREDICTION), members, found)  # only to see what it asks of its groups
+        frame = lines.join(frame, members.columns)
     by = Expressions(frame)
     made = predictor.calibrated(by, nw.col(PREDICTION), members, found)
     return by.frame.select(*names, made.alias(output))
-
-
-class Expressions:
-    """Rows of an engine: results that are kept become columns of the frame."""
-
-    def __init__(self, frame: Frame) -> None:
-        self.frame, self.ops = frame, expressions()
-
-    def place(self, value: Any, edges: Sequence[float], *, inclusive: bool = False) -> Any:
-        return place(value, np.nextafter(edges, -np.inf) if inclusive else np.asarray(edges))
-
-    def look_up(self, place: Any, values: Sequence[float]) -> Any:
-        return look_up(place, values)
-
-    def keep(self, name: str, value: Any) -> Any:
-        self.frame = self.frame.with_columns(value.alias(f"__mv_{name}"))
-        return nw.col(f"__mv_{name}")
 
 
 class ExpressionMembers(NoColumns):

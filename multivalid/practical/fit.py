@@ -107,7 +107,7 @@ def fit(
     if note and held is None:
         reached = audit_source(source.predicted_by(predictor), prop, grid, beyond=True, values=False).error
         note += f" Worst group error on all of them {reached:.3g}."
-    found = None if held is None else audit_source(held.predicted_by(predictor), prop, values=False)
+    found = None if held is None else audit_source(held.predicted_by(predictor, beside=True), prop, values=False)
     levels = grid.round(done.final) if rows is source else None
 
     def stated() -> Certificate:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from multivalid.errors import ModelFileError
+from multivalid.evaluators import Arrays
 from multivalid.properties.base import Interval
 from multivalid.properties.ops import NUMPY, Ops
 from multivalid.storage import is_number
 
 if TYPE_CHECKING:
+    from multivalid.evaluators import Evaluator
     from multivalid.properties.base import Array, Property
 
 EDGE = 1e-7  # predictions at the end of the range are taken this far inside before the logarithm
@@ -40,7 +42,7 @@ class Link(ABC):
     stretched: bool
 
     @abstractmethod
-    def onto(self, ops: Ops, values: Any) -> Any:
+    def onto(self, by: Evaluator, values: Any) -> Any:
         """Predictions on the link scale."""
 
     @abstractmethod
@@ -49,7 +51,7 @@ class Link(ABC):
 
     def forward(self, values: Array) -> Array:
         """Predictions on the link scale."""
-        return np.asarray(self.onto(NUMPY, values))
+        return np.asarray(self.onto(Arrays(), values))
 
     def inverse(self, values: Array) -> Array:
         """Predictions in the label's own units."""
@@ -88,9 +90,9 @@ class LogOdds(Link):
     scale: float = 1.0
     stretched: bool = False
 
-    def onto(self, ops: Ops, values: Any) -> Any:
-        share = ops.minimum(ops.maximum((values - self.center) / self.scale, EDGE), 1 - EDGE)
-        return ops.log(share / (1 - share))
+    def onto(self, by: Evaluator, values: Any) -> Any:
+        share = by.keep("inside", by.ops.minimum(by.ops.maximum((values - self.center) / self.scale, EDGE), 1 - EDGE))
+        return by.keep("base", by.ops.log(share / (1 - share)))
 
     def back(self, ops: Ops, values: Any, snap: float = 0.0) -> Any:
         odds = ops.exp(ops.minimum(ops.maximum(values, -LARGEST), LARGEST))
@@ -120,8 +122,8 @@ class Logarithm(Link):
     scale: float = 1.0
     stretched: bool = False
 
-    def onto(self, ops: Ops, values: Any) -> Any:
-        return ops.log(ops.maximum(values, EDGE * self.scale) / self.scale)
+    def onto(self, by: Evaluator, values: Any) -> Any:
+        return by.keep("base", by.ops.log(by.keep("inside", by.ops.maximum(values, EDGE * self.scale) / self.scale)))
 
     def back(self, ops: Ops, values: Any, snap: float = 0.0) -> Any:
         return self.scale * ops.exp(ops.minimum(values, LARGEST))
@@ -136,8 +138,8 @@ class OwnUnits(Link):
     scale: float = 1.0
     stretched: bool = False
 
-    def onto(self, ops: Ops, values: Any) -> Any:
-        return (values - self.center) / self.scale
+    def onto(self, by: Evaluator, values: Any) -> Any:
+        return by.keep("base", (values - self.center) / self.scale)
 
     def back(self, ops: Ops, values: Any, snap: float = 0.0) -> Any:
         return self.center + self.scale * values

@@ -171,11 +171,16 @@ class Model:
             return slope
         return None
 
+    def standard(self, by: Evaluator, base: Any) -> Any:
+        """The base in standard deviations from its mean, cut far out."""
+        scaled = by.keep("scaled", (base - self.center) / self.scale)
+        return by.keep("standard", by.ops.maximum(by.ops.minimum(scaled, FARTHEST), -FARTHEST))
+
     def start(self, by: Evaluator, base: Any, members: Members) -> Any:
         """η of rows of any kind: the formula at the top of this file, term by term."""
         ops, at = by.ops, self._plain
         index = by.keep("pull", members.total(at.shifts))
-        standard = by.keep("standard", ops.maximum(ops.minimum((base - self.center) / self.scale, FARTHEST), -FARTHEST))
+        standard = self.standard(by, base)
         along = [standard, *(ops.maximum(standard - knot, 0.0) for knot in at.knots)]
         pulls = [index, *(ops.maximum(index - knot, 0.0) for knot in at.bend_knots)]
         eta = base + at.curve[0] + index

@@ -85,7 +85,7 @@ class LinkPredictor:
                 f"this model holds {len(self.forest.trees)} trees found in columns, which predict on frames (in memory, polars, DuckDB, "
                 f"Spark) only; pass data=, or fit with readable=True for a model of rules alone."
             )
-        base = by.keep("base", self.link.onto(by.ops, prediction))
+        base = self.link.onto(by, prediction)
         return self.link.back(by.ops, eta_of(by, self.model, self.rounds, base, members, found), SNAP)
 
     def found(self, data: Any, predictions: Array) -> Array | None:
@@ -100,11 +100,11 @@ class LinkPredictor:
             out[rows] = self.calibrated(Arrays(), predictions[rows], DenseMembers(membership, rows.start, rows.stop), trees)
         return out
 
-    def on_frame(self, frame: Frame, groups: FittedGroups, output: str = PREDICTION) -> Frame:
+    def on_frame(self, frame: Frame, groups: FittedGroups, output: str = PREDICTION, lines: Any = None) -> Frame:
         """The lazy frame with the new predictions as the column `output`."""
         from multivalid.practical.engine import predicting_link  # it builds on this module
 
-        return predicting_link(frame, groups, self, output)
+        return predicting_link(frame, groups, self, output, lines)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -30,12 +30,15 @@ from multivalid.properties import Property
 from multivalid.properties.base import Array
 from multivalid.properties.ops import expressions
 from multivalid.sources.bundling import Crowded, Grouped, bundle
+from multivalid.sources.draws import Side
+from multivalid.sources.engine_tables import BEFORE, tabulate_cells, tabulate_terms
 from multivalid.sources.guesses import Guesses
 from multivalid.sources.holdout import held_out
 from multivalid.sources.joined import joined
 from multivalid.sources.laws import Laws, laws_of_moments, laws_of_rows
+from multivalid.sources.looked_up import Lines
 from multivalid.sources.memory import MemorySource, too_far_out
-from multivalid.sources.sets import tabulate_sets
+from multivalid.sources.sets import Asked, tabulate_sets
 from multivalid.sources.streamed import BinTerms, law_rows
 from multivalid.sources.totals import Totals
 
@@ -44,7 +47,23 @@ if TYPE_CHECKING:
     from multivalid.properties.target import Coordinate
     from multivalid.sources.predicting import Predicting, Terms
 
-_MADE = "__mv_made"
+LEVEL_ROWS = 1_000_000  # rows from which the levels of new predictions are chosen, all where there are no more
+
+
+class Marked(NamedTuple):
+    """Which rows are held out, and the totals of the others and of these."""
+
+    holdout: str
+    fitted: Totals
+    held: Totals
+
+
+class Origin(NamedTuple):
+    """The rows with their own predictions, who made others of them, and whether the cells of both are wanted."""
+
+    source: EngineSource
+    predictor: Predicting
+    beside: bool
 
 
 @dataclass(frozen=True)
@@ -59,7 +78,15 @@ class EngineSource:
     guesses: Guesses | None = field(default=None, compare=False)  # made for all rows, where these are a part of them
     occurring: ArrayValues | None = field(default=None, compare=False)  # the predictions and their weight, where they are known
     notes: list[str] = field(default_factory=list, compare=False)
+    plain: bool = False  # every weight is one
     clustered: bool = False  # the frame has a column of clusters, whose rows share their luck
+    marked: Marked | None = None  # which rows are held out, where that was asked when they were opened
+    lines: Lines | None = field(
+        default=None, compare=False
+    )  # what is looked up for the groups of a row, by keys that the frame has
+    side: Side | None = field(default=None, compare=False)  # whether these are the rows to fit or those held out
+    origin: Origin | None = field(default=None, compare=False)  # the rows and the predictor that these predictions come from
+    remembered: dict[Any, CellSums] = field(default_factory=dict, compare=False)  # cells that were counted already
 
     def __len__(self) -> int:
         return self.totals.rows
@@ -83,9 +110,9 @@ class EngineSource:
         """About how many combinations of groups there are."""
         return self._guesses.patterns(self.groups)
 
-    def tabulate(self, number: nw.Expr, numbers: int, terms: Sequence[nw.Expr]) -> Array:
-        """Σ of every term over the rows of each (number, group); see `tabulate_sets`."""
-        return tabulate_sets(self.frame, self.groups, number, numbers, terms, self._guesses.combinations)
+    def tabulate(self, *asked: Asked) -> list[Array]:
+        """Σ of every term over the rows of each (number, group), one table for each; see `tabulate_sets`."""
+        return tabulate_sets(self.frame, self.groups, asked, self._guesses.combinations, len(self), self.lines)
 
     @property
     def flags(self) -> list[nw.Expr]:
@@ -110,23 +137,25 @@ class EngineSource:
         return
 
     def levels(self, policy: LevelPolicy) -> tuple[Grid, ...]:
-        """Levels of the predictions, as the policy chooses them."""
+        """Levels of the predictions, as the policy chooses them; from a sample where a predictor makes them and rows are many."""
+        if self.occurring is None and self.origin is not None:
+            rows, _ = self.origin.source.sample(LEVEL_ROWS, 0)
+            made = self.origin.predictor.predict(rows.predictions, rows.membership)
+            return (policy.choose(ArrayValues(made, rows.weights)),)
         return (policy.choose(EngineValues(self) if self.occurring is None else self.occurring),)
 
     def cells(self, target: Target, grids: Sequence[Grid]) -> tuple[CellSums, ...]:
         """The sums of the coordinate over (level × group)."""
         coordinate, grid = target.coordinates[0], grids[0]
-        chance = self._chance(coordinate)
-        sums = probe.cells(self, coordinate.predicted, grid, chance)
-        rows, weight, residual, squares, residual_squares, prediction, score = np.moveaxis(sums[..., :7], 2, 0)
-        if not np.isfinite(residual).all():
+        known = (repr(coordinate.predicted), grid.points.tobytes(), grid.boundaries.tobytes())
+        if known not in self.remembered:
+            self.remembered[known], *before = tabulate_cells(self, coordinate, grid)
+            if before and self.origin is not None:
+                self.origin.source.remembered[known] = before[0]
+        made = self.remembered[known]
+        if not np.isfinite(made.residual).all():
             self._refuse(coordinate)
-        split = sums.shape[2] - len(chance.law.names)
-        moments = np.concatenate([weight[..., None], sums[..., 7:split]], axis=2)
-        decided = coordinate.predicted.solve_moments(np.ones((1, moments.shape[2]))) is not None
-        made = CellSums(rows, weight, squares, residual, residual_squares, prediction, score, moments if decided else None)
-        found = dict(zip(chance.law.names, np.moveaxis(sums[..., split:], 2, 0), strict=True))
-        return (made.with_chance(chance.law, found, chance.mean_weight, chance.scale),)
+        return (made,)
 
     def clusters(self, coordinate: Coordinate, grid: Grid, sums: CellSums) -> ClusterSums | None:
         """Sums over the clusters of each group, on a few blocks of the levels; None where rows are independent."""
@@ -141,7 +170,8 @@ class EngineSource:
         number = place(nw.col(PREDICTION), edges)
         return cluster_sums(self.frame, self.groups, number, int(block[-1]) + 1, weight * v / sums.scale, weight)
 
-    def _chance(self, coordinate: Coordinate) -> ChanceTerms:
+    def chance(self, coordinate: Coordinate) -> ChanceTerms:
+        """What is known of V when predictions are right, and the units of its sums."""
         ends = [self.totals.least, self.totals.most, self.totals.lowest, self.totals.highest]
         largest = max((abs(end) for end in ends if math.isfinite(end)), default=1.0)
         mean_weight, said = self.totals.weight / max(len(self), 1), (self.totals.lowest, self.totals.highest)
@@ -172,27 +202,40 @@ class EngineSource:
         """The same rows with further columns."""
         return replace(self, frame=frame)
 
-    def having(self, condition: nw.Expr, totals: Totals | None, holdout: Any, name: str) -> EngineSource:
-        """The rows where a condition holds, whose totals are known (None where there are no such rows)."""
-        if totals is None or totals.weight == 0:
+    def having(self, side: Side, totals: Totals, holdout: Any, name: str) -> EngineSource:
+        """The rows to fit, or those held out, whose totals are known."""
+        if totals.weight == 0:
             raise InputError(f"holdout={holdout!r} leaves no rows {name}; there are {len(self)} rows.")
-        return replace(self, frame=self.frame.filter(condition), totals=totals)
+        return replace(self, frame=self.frame.filter(side.condition), totals=totals, marked=None, side=side, remembered={})
 
     def predicting(self, frame: Frame) -> EngineSource:
         """The same rows with other predictions, whose ends are not known; `frame` carries them under the fixed name."""
-        return replace(self, frame=frame, totals=replace(self.totals, lowest=math.nan, highest=math.nan), occurring=None)
+        totals = replace(self.totals, lowest=math.nan, highest=math.nan)
+        return replace(self, frame=frame, totals=totals, occurring=None, origin=None, remembered={})
 
     with_predictions = predicting
 
-    def predicted_by(self, predictor: Predicting) -> EngineSource:
-        """The same rows with the predictions that a predictor makes of theirs."""
-        found = joined(self.frame, self.groups, predictor, self._guesses.combinations)
-        if found is None:
-            return self.predicting(predictor.on_frame(self.frame, self.groups))
-        ends = found.occurring.ends()
+    def predicted_by(self, predictor: Predicting, *, beside: bool = False) -> EngineSource:
+        """The same rows with the predictions that a predictor makes of theirs.
+
+        With `beside`, whoever asks for the cells of the new predictions has those of the old ones, on the same levels, counted by the
+        same look at the rows; they are remembered here.
+        """
+        frame = self.frame.with_columns(nw.col(PREDICTION).alias(BEFORE)) if beside else self.frame
+        made, occurring = self.made(frame, predictor, PREDICTION)
+        known = self.predicting(made)
+        ends = (math.nan, math.nan) if occurring is None else occurring.ends()
         return replace(
-            self, frame=found.frame, totals=replace(self.totals, lowest=ends[0], highest=ends[1]), occurring=found.occurring
-        )
+            known, totals=replace(self.totals, lowest=ends[0], highest=ends[1]), occurring=occurring,
+            origin=Origin(self, predictor, beside),
+        )  # fmt: skip
+
+    def made(self, frame: Frame, predictor: Predicting, output: str) -> tuple[Frame, ArrayValues | None]:
+        """A frame of these rows with what a predictor makes of them, and which predictions occur, where that is known."""
+        found = joined(frame, self.groups, predictor, self._guesses.combinations, output)
+        if found is not None:
+            return found.frame, found.occurring
+        return predictor.on_frame(frame, self.groups, output, self.lines), None
 
     def levels_after(self, predictor: Predicting) -> None:
         """None: single rows are never seen."""
@@ -208,8 +251,9 @@ class EngineSource:
 
     def sample(self, rows: int, seed: int) -> tuple[MemorySource, bool]:
         """About so many rows in memory, all where there are no more, and whether they were drawn at random."""
-        needed = [LABEL, PREDICTION, WEIGHT, *self.groups.columns]
-        drawn, at_random = draw(self.frame.select(list(dict.fromkeys(needed))), rows, len(self), seed)
+        needed = list(dict.fromkeys([LABEL, PREDICTION, WEIGHT, *self.groups.columns]))
+        shared = None if self.side is None else self.side.draws.draw(needed, rows, len(self), self.side.held, seed)
+        drawn, at_random = shared or draw(self.frame.select(needed), rows, len(self), seed)
         return rows_of(drawn, self.groups), at_random
 
     def check(self, *grids: Grid) -> None:
@@ -260,10 +304,7 @@ class EngineSource:
 
     def group_sums(self, predictor: Predicting, terms: Terms) -> Array:
         """Σ of every term over the rows of each group: (groups, terms); the terms know what a predictor makes of the rows."""
-        found = joined(self.frame, self.groups, predictor, self._guesses.combinations, _MADE)
-        frame = predictor.on_frame(self.frame, self.groups, _MADE) if found is None else found.frame
-        columns = terms(expressions(), nw.col(PREDICTION), nw.col(_MADE), nw.col(LABEL), nw.col(WEIGHT))
-        return np.asarray(self.on(frame).tabulate(nw.lit(0, dtype=nw.Int64), 1, columns)[0])
+        return tabulate_terms(self, predictor, terms)
 
     def largest_residual(self, prop: Property, grid: Grid) -> float:
         """The largest |V| at the outermost levels of any label."""

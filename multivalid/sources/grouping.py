@@ -21,6 +21,11 @@ def grouping_sets(frame: Frame, sets: Sequence[Sequence[str]], sums: Sequence[st
     >>> rows = nw.from_native(pl.LazyFrame({"a": ["x", "y", "y"], "b": [1, 1, None], "v": [1.0, 2.0, 4.0]}))
     >>> [sorted(found["v"].to_list()) for found in grouping_sets(rows, [["a"], ["b"]], ["v"])]
     [[1.0, 6.0], [3.0, 4.0]]
+    >>> import duckdb
+    >>> lines = rows.collect().to_native()
+    >>> rows = nw.from_native(duckdb.sql("SELECT * FROM lines"))
+    >>> [sorted(found["v"].to_list()) for found in grouping_sets(rows, [["a", "b"], ["b", "a"]], ["v"])]
+    [[1.0, 2.0, 4.0], [1.0, 2.0, 4.0]]
     """
     if frame.implementation.is_duckdb():
         parts = (sets[start : start + TOGETHER] for start in range(0, len(sets), TOGETHER))
@@ -35,8 +40,9 @@ def grouping_sets(frame: Frame, sets: Sequence[Sequence[str]], sums: Sequence[st
 
 def _duckdb(frame: Frame, sets: Sequence[Sequence[str]], sums: Sequence[str]) -> list[nw.DataFrame[Any]]:
     keys = list(dict.fromkeys(name for one in sets for name in one))
+    different = {frozenset(one): one for one in sets}.values()  # a set that is asked for twice would come twice, under one mark
     listed = ", ".join(_quoted(name) for name in keys)
-    grouped = ", ".join(f"({', '.join(_quoted(name) for name in one)})" for one in sets)
+    grouped = ", ".join(f"({', '.join(_quoted(name) for name in one)})" for one in different)
     totals = ", ".join(f"sum({_quoted(name)}) AS {_quoted(name)}" for name in sums)
     text = f"SELECT {listed}, GROUPING({listed}) AS __set, {totals} FROM mv_rows GROUP BY GROUPING SETS ({grouped})"
     found = fetch(nw.from_native(frame.to_native().query("mv_rows", text)))

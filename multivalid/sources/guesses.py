@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.groups.family import FittedGroups
+from multivalid.groups.lazy import COUNT
 from multivalid.groups.remote import Frame, draw
 
 PROBE = 200_000  # rows looked at
@@ -18,12 +19,19 @@ PROBE = 200_000  # rows looked at
 
 @dataclass
 class Guesses:
-    """Of the rows of a frame, and so of any part of them."""
+    """Of the rows of a frame, and so of any part of them.
+
+    `columns` are those that will be asked for: one sample serves all. `tallied` are the combinations that occur with how many rows have
+    each, where they have been counted: nothing is guessed then.
+    """
 
     frame: Frame
     rows: int
+    columns: tuple[str, ...] = ()
+    tallied: nw.DataFrame[Any] | None = None
     _known: dict[tuple[str, ...], float] = field(default_factory=dict)
     _patterns: dict[tuple[str, ...], float] = field(default_factory=dict)
+    _drawn: nw.DataFrame[Any] | None = None
 
     def combinations(self, columns: Sequence[str]) -> float:
         """About how many combinations of values these columns take."""
@@ -31,7 +39,7 @@ class Guesses:
         if not names:
             return 1
         if names not in self._known:
-            self._known[names] = expected_distinct(self._often(names)[1], self.rows)
+            self._known[names] = self._expected(self._often(names)[1])
         return self._known[names]
 
     def patterns(self, groups: FittedGroups) -> float:
@@ -41,18 +49,23 @@ class Guesses:
             return 1
         if groups.names not in self._patterns:
             found, often = self._often(names)
-            self._known[names] = expected_distinct(often, self.rows)
             members = groups.membership(found.select(list(names)).to_native(), n_rows=len(found))
             shown = np.bincount(members.patterns().code, weights=often).astype(np.int64)
-            self._patterns[groups.names] = expected_distinct(shown, self.rows)
+            self._patterns[groups.names] = self._expected(shown)
         return self._patterns[groups.names]
 
+    def _expected(self, often: NDArray[np.int64]) -> float:
+        return float(often.size) if self.tallied is not None else expected_distinct(often, self.rows)
+
     def _often(self, names: tuple[str, ...]) -> tuple[nw.DataFrame[Any], NDArray[np.int64]]:
-        """Combinations in a sample, and how often each occurs in it."""
-        drawn, _ = draw(self.frame.select(list(names)), PROBE, self.rows)
-        counted = max(drawn.columns, key=len) + " rows"  # longer than any, so it is none of them
-        found = drawn.group_by(drawn.columns).agg(nw.len().alias(counted))
-        return found, np.asarray(found[counted].to_numpy(), dtype=np.int64)
+        """Combinations in a sample (or in all rows, where they are tallied), and how often each occurs there."""
+        if self.tallied is not None:
+            found = self.tallied.group_by(list(names)).agg(nw.col(COUNT).sum())
+        else:
+            if self._drawn is None or not set(names) <= set(self._drawn.columns):
+                self._drawn, _ = draw(self.frame.select(list(dict.fromkeys([*names, *self.columns]))), PROBE, self.rows)
+            found = self._drawn.group_by(list(names)).agg(nw.len().alias(COUNT))
+        return found, np.asarray(found[COUNT].to_numpy(), dtype=np.int64)
 
 
 def expected_distinct(often: NDArray[np.int64], rows: int) -> float:

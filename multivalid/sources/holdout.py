@@ -7,30 +7,35 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from multivalid import validate
-from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT, totals_by
+from multivalid.atoms.names import HELD, LABEL, PREDICTION, WEIGHT
+from multivalid.atoms.summary import Look
 from multivalid.errors import InputError
 from multivalid.groups.remote import Frame
+from multivalid.sources.draws import Draws, Side
 from multivalid.sources.marks import where
 
 if TYPE_CHECKING:
     from multivalid.sources.engine import EngineSource
-
-_HELD = "__mv_held"
 
 
 def held_out(rows: EngineSource, holdout: Any, seed: int = 0) -> tuple[EngineSource, EngineSource | None]:
     """Rows to fit and rows to judge on; `holdout` is a predicate, a boolean column, or a share."""
     if holdout is None:
         return rows, None
-    if isinstance(holdout, str):
-        marked = rows.frame.with_columns(where(holdout, rows.frame).alias(_HELD))
+    marked = rows.frame
+    if rows.marked is not None and rows.marked.holdout == holdout:  # when the rows were opened
+        totals = rows.marked.fitted, rows.marked.held
     else:
-        marked = drawn(rows.frame, validate.fraction(holdout, "holdout"), seed, [*rows.groups.columns] or [LABEL])
-    totals = totals_by(marked, _HELD)
-    told = rows.on(marked)
+        if isinstance(holdout, str):
+            marked = marked.with_columns(where(holdout, rows.frame).alias(HELD))
+        else:
+            marked = drawn(marked, validate.fraction(holdout, "holdout"), seed, [*rows.groups.columns] or [LABEL])
+        look = Look.at(marked, [HELD], plain=rows.plain)
+        totals = look.totals(False), look.totals(True)
+    told, draws = rows.on(marked), Draws(marked, totals[0].rows + totals[1].rows)
     return (
-        told.having(~nw.col(_HELD), totals.get(False), holdout, "to fit"),
-        told.having(nw.col(_HELD), totals.get(True), holdout, "held out"),
+        told.having(Side(draws, held=False), totals[0], holdout, "to fit"),
+        told.having(Side(draws, held=True), totals[1], holdout, "held out"),
     )
 
 
@@ -48,7 +53,7 @@ def drawn(frame: Frame, share: float, seed: int, apart: list[str]) -> Frame:
         )
     known = [LABEL, PREDICTION, WEIGHT]
     place = nw.col(LABEL).cum_count().over(*known, order_by=apart).cast(nw.Float64)
-    return frame.with_columns((_uniform([*(nw.col(name) for name in known), place], seed) < share).alias(_HELD))
+    return frame.with_columns((_uniform([*(nw.col(name) for name in known), place], seed) < share).alias(HELD))
 
 
 # Square roots of primes: multiples of them fill the unit interval evenly.

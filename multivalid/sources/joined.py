@@ -1,4 +1,4 @@
-"""Predictions by a join: where the groups' columns and the predictions take few values, a table tells every row its new prediction.
+"""Predictions by a join: where a predictor rounds to levels and the groups' columns take few values, a table tells every row its own.
 
 The predictor is then worked out once per combination, in memory, however many rows there are; and how much weight each prediction has is
 known without another look at the rows.
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from multivalid.atoms.join_keys import by_columns
 from multivalid.atoms.names import PREDICTION, WEIGHT
-from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership
 from multivalid.groups.remote import Frame, fetch, join
@@ -22,7 +21,6 @@ from multivalid.levels import ArrayValues
 from multivalid.sources.predicting import Predicting
 from multivalid.sources.sets import Combinations
 
-MOST_VALUES = 256  # of the predictions
 MOST_PATTERNS = 1_000_000  # combinations that come to the driver
 _VALUE = "__mv_value"
 
@@ -38,11 +36,11 @@ def joined(
     frame: Frame, groups: FittedGroups, predictor: Predicting, combinations: Combinations, output: str = PREDICTION
 ) -> Joined | None:
     """The new predictions by a join; None where the table would be too large, or its keys are none that engines match alike."""
-    if combinations(groups.columns) > MOST_PATTERNS:
+    grid = predictor.rounding
+    if grid is None or combinations(groups.columns) * len(grid) > MOST_PATTERNS:
         return None
-    grid = predictor.rounding or _distinct(frame)
-    keys = None if grid is None else by_columns(frame, groups, grid)
-    if grid is None or keys is None or combinations(groups.columns) * len(grid) > MOST_PATTERNS:
+    keys = by_columns(frame, groups, grid)
+    if keys is None:
         return None
     names = [f"__mv_k{i}" for i in range(len(keys.expressions))]
     counted = frame.select(*keys.expressions, WEIGHT).group_by(names).agg(nw.col(WEIGHT).sum())
@@ -54,15 +52,6 @@ def joined(
     values = predictor.predict(grid.points[level], Membership.from_dense(dense))
     table: dict[str, NDArray[Any]] = {name: np.asarray(seen[name].to_numpy()) for name in names}
     columns = [name for name in frame.collect_schema().names() if name != output]
-    made = join(frame.with_columns(*keys.expressions), names, _VALUE, table | {_VALUE: values})
+    made = join(frame.with_columns(*keys.expressions), names, table | {_VALUE: values})
     weight = np.asarray(seen[WEIGHT].to_numpy(), dtype=np.float64)
     return Joined(made.select(*columns, nw.col(_VALUE).alias(output)), ArrayValues(values, weight))
-
-
-def _distinct(frame: Frame) -> Grid | None:
-    """The predictions that occur as levels; None where they are many, or so close that no number lies between two of them."""
-    found = np.unique(np.asarray(fetch(frame.select(PREDICTION).unique().head(MOST_VALUES + 1))[PREDICTION].to_numpy(), np.float64))
-    if found.size > MOST_VALUES:
-        return None
-    grid = Grid(found)
-    return grid if (grid.boundaries < grid.points[1:]).all() else None

@@ -20,12 +20,12 @@ from multivalid.cells.gather import ChanceTerms
 from multivalid.cells.sums import CellSums
 from multivalid.cells.tabulate import tabulate_groups, tabulate_terms
 from multivalid.errors import InputError
+from multivalid.evaluators import Arrays
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership
 from multivalid.levels import ArrayValues, LevelPolicy
 from multivalid.properties.base import Array
-from multivalid.properties.ops import NUMPY
 from multivalid.sources.laws import Laws, laws_of_moments, laws_of_rows
 from multivalid.sources.marks import holds
 from multivalid.sources.totals import Totals
@@ -184,12 +184,12 @@ class MemorySource:
             "residual_squares": summed["residual"] * summed["residual"],
         }  # fmt: skip
         terms |= summed
-        luck = chance.terms(NUMPY, columns, labels, w, v, self._plain)
+        luck = chance.terms(Arrays.ops, columns, labels, w, v, self._plain)
         return terms | {f"{LUCK}{name}": None if self._plain and term is w else term for name, term in luck.items()}
 
     def mean_score(self, coordinate: Coordinate) -> float:
         """Mean score of the predictions."""
-        score = coordinate.scoring(NUMPY, list(self.columns.T), self.labels)
+        score = coordinate.scoring(Arrays.ops, list(self.columns.T), self.labels)
         return float(self.weights @ score / self.weights.sum())
 
     def chance_terms(self, coordinate: Coordinate, v: Array) -> ChanceTerms:
@@ -219,7 +219,7 @@ class MemorySource:
     def residuals(self, coordinate: Coordinate) -> Array:
         """V of every row; refused where it is not finite."""
         with np.errstate(all="ignore"):
-            v = coordinate.residual(NUMPY, list(self.columns.T), self.labels)
+            v = coordinate.residual(Arrays.ops, list(self.columns.T), self.labels)
         bad = np.flatnonzero(~np.isfinite(v))
         if bad.size:
             row = bad[0] if self.kept is None else self.kept[bad[0]]
@@ -250,7 +250,7 @@ class MemorySource:
     def group_sums(self, predictor: Predicting, terms: Terms) -> Array:
         """Σ of every term over the rows of each group: (groups, terms); the terms know what a predictor makes of the rows."""
         made = predictor.predict(self.predictions, self.membership)
-        columns = terms(NUMPY, self.predictions, made, self.labels, self.weights)
+        columns = terms(Arrays(), self.predictions, made, self.labels, self.weights)
         sums = tabulate_groups(self.membership, np.zeros(len(self), dtype=np.intp), columns, 1)
         return np.asarray(np.stack(sums, axis=2)[0])
 
@@ -279,8 +279,8 @@ class MemorySource:
         """The same rows with other predictions."""
         return replace(self, predictions=predictions)
 
-    def predicted_by(self, predictor: Predicting) -> MemorySource:
-        """The same rows with the predictions that a predictor makes of theirs."""
+    def predicted_by(self, predictor: Predicting, *, beside: bool = False) -> MemorySource:
+        """The same rows with the predictions that a predictor makes of theirs; `beside` is for engines, which look at rows seldom."""
         return replace(self, predictions=predictor.predict(self.predictions, self.membership))
 
     def levels_after(self, predictor: Predicting) -> Index:
@@ -327,7 +327,7 @@ def deciding_statistics(coordinate: Coordinate, labels: Array) -> list[Array]:
     none = coordinate.predicted.moments(labels[:0])
     if none is None or coordinate.predicted.solve_moments(np.ones((1, none.shape[1]))) is None:
         return []
-    found = coordinate.predicted.statistics(NUMPY, labels)
+    found = coordinate.predicted.statistics(Arrays.ops, labels)
     columns = coordinate.predicted.moments(labels).T[1:] if found is None else found  # a user's property may know arrays only
     return [np.ascontiguousarray(column) for column in columns]
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from multivalid.evaluators import Evaluator
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership
 from multivalid.groups.remote import Frame
 from multivalid.properties.base import Array
-from multivalid.properties.ops import Ops
+from multivalid.sources.looked_up import Lines
 
 
 class Predicting(Protocol):
@@ -26,12 +27,15 @@ class Predicting(Protocol):
     def predict(self, predictions: Array, membership: Membership) -> Array:
         """New predictions for rows with these predictions and groups."""
 
-    def on_frame(self, frame: Frame, groups: FittedGroups, output: str = ...) -> Frame:
-        """The lazy frame with the new predictions as the column `output`; in the place of the old ones unless another is named."""
+    def on_frame(self, frame: Frame, groups: FittedGroups, output: str = ..., lines: Lines | None = ...) -> Frame:
+        """The lazy frame with the new predictions as the column `output`; in the place of the old ones unless another is named.
+
+        `lines` are the combinations of the groups' columns that occur, where they are known.
+        """
 
 
 class Terms(Protocol):
     """Numbers to be summed, as formulas of a row's prediction, new prediction, label and weight."""
 
-    def __call__(self, ops: Ops, prediction: Any, made: Any, label: Any, weight: Any) -> list[Any]:
+    def __call__(self, by: Evaluator, prediction: Any, made: Any, label: Any, weight: Any) -> list[Any]:
         """The terms, on arrays or on the expressions of an engine."""

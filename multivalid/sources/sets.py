@@ -1,8 +1,9 @@
 """Sums over (number × group) where the rows live: one grouping set per block of groups, whatever the number of its groups.
 
-The values of a column, bins and crossings are grouped by the column, by the bin, by both columns; free predicates by the columns they look
-at where these take few values together (each predicate is then worked out once per combination, not once per row), else ten at a time by
-their bits. So no query brings back more than (groups of a block) × (numbers), however many combinations of all groups there are.
+Where the columns that the groups use take few values together, rows are grouped by these columns and every group is worked out once per
+combination, not once per row. Else the values of a column, bins and crossings are grouped by the column, by the bin, by both columns, and
+free predicates by the columns they look at where these take few values, or ten at a time by their bits. So no query brings back more
+than (groups of a block) × (numbers), however many combinations of all groups there are.
 """
 
 from __future__ import annotations
@@ -10,20 +11,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.atoms.keys import Digits
+from multivalid.cells.tabulate import tabulate_groups
 from multivalid.groups.blocks import Block, Holds, Intervals, Product, Values, evaluate
 from multivalid.groups.columns import Columns
 from multivalid.groups.engine import code_expression, condition_expression
 from multivalid.groups.kept import Kept
+from multivalid.groups.membership import Coded, Membership
 from multivalid.groups.nodes import render
 from multivalid.groups.remote import Frame, schema_of
-from multivalid.properties.base import Array
 from multivalid.properties.expressions import where
 from multivalid.sources.grouping import grouping_sets
 
@@ -32,8 +34,18 @@ if TYPE_CHECKING:
 
 TOGETHER = 10  # free predicates in one set: at most 1,024 combinations
 MOST_LINES = 1_000_000  # (combination of values × number) that one set may bring back
+MOST_WHOLE = 200_000  # the same where all columns are grouped by at once: beyond it a set for each block is quicker
+NEIGHBOURS = 4  # levels of a second table that a level of the first meets, about
+Array = NDArray[np.float64]
 Combinations = Callable[[Sequence[str]], float]
-_NUMBER = "__n"
+
+
+class Asked(NamedTuple):
+    """Terms to be summed over (number × group), the number being a whole one below `size`: a level, say."""
+
+    number: nw.Expr
+    size: int
+    terms: Sequence[nw.Expr]
 
 
 @dataclass(frozen=True)
@@ -47,29 +59,60 @@ class BlockSet:
 
 
 def tabulate_sets(
-    frame: Frame, groups: FittedGroups, number: nw.Expr, numbers: int, terms: Sequence[nw.Expr], combinations: Combinations
-) -> Array:
-    """Σ of every term over the rows of each (number, group): shape (numbers, groups, terms); everyone is group 0.
+    frame: Frame, groups: FittedGroups, asked: Sequence[Asked], combinations: Combinations, rows: int, lines: Any = None
+) -> list[Array]:
+    """Σ of every term over the rows of each (number, group): (size, groups, terms) for each table asked for; everyone is group 0.
 
-    `combinations` guesses how many combinations of values some columns take together.
+    All tables come from one look at the rows. `combinations` guesses how many combinations of values some columns take together, and
+    `rows` is how many rows there are; `lines` say by which code the frame knows combinations, where it does.
     """
     keys = KeyColumns(schema_of(frame))
+    numbers = asked[0].size * NEIGHBOURS ** (len(asked) - 1)
 
-    def few(blocks: Sequence[Holds]) -> bool:
-        return combinations(columns_of(blocks)) * numbers <= MOST_LINES
+    def few(columns: Sequence[str]) -> bool:
+        return bool(combinations(columns) * numbers <= MOST_LINES)
 
-    sets = list(block_sets(groups.kept, keys, few)) or [BlockSet((), (), 1)]
-    slim = frame.select(*keys.expressions.values(), number.alias(_NUMBER), *(term.alias(f"__s{i}") for i, term in enumerate(terms)))
-    table = np.zeros((numbers, len(groups), len(terms)))
-    found = grouping_sets(slim, [[*one.keys, _NUMBER] for one in sets], [f"__s{i}" for i in range(len(terms))])
-    for place, (one, made) in enumerate(zip(sets, found, strict=True)):
-        at = np.asarray(made[_NUMBER].to_numpy(), dtype=np.intp)
-        sums = np.stack([np.asarray(made[f"__s{i}"].to_numpy(), dtype=np.float64) for i in range(len(terms))], axis=1)
-        if place == 0:  # every row is in every set
-            np.add.at(table[:, 0], at, sums)
-        for offset, inside in members(one, made):
-            np.add.at(table[:, one.start + offset], at[inside], sums[inside])
-    return table
+    whole = combinations(groups.columns) * numbers <= min(MOST_WHOLE, rows / NEIGHBOURS)
+    sets = [] if whole else list(block_sets(groups.kept, keys, lambda blocks: few(columns_of(blocks))))
+    coded = lines if whole and lines is not None and lines.by_code else None
+    sets = sets or [BlockSet((), keys.plain(groups.columns if coded is None else coded.keys), 0, by_columns=True)]
+    terms = {id(term): term for one in asked for term in one.terms}  # one and the same term is summed once
+    names = {key: f"__s{i}" for i, key in enumerate(terms)}
+    slim = frame.select(
+        *keys.expressions.values(), *(one.number.alias(f"__n{j}") for j, one in enumerate(asked)),
+        *(term.alias(names[key]) for key, term in terms.items()),
+    )  # fmt: skip
+    tables = [np.zeros((one.size, len(groups), len(one.terms))) for one in asked]
+    at = [f"__n{j}" for j in range(len(asked))]
+    for place, (one, made) in enumerate(
+        zip(sets, grouping_sets(slim, [[*s.keys, *at] for s in sets], [*names.values()]), strict=True)
+    ):
+        members = _membership(one, made, groups) if coded is None else coded.at(made)
+        sums = {key: np.asarray(made[name].to_numpy(), dtype=np.float64) for key, name in names.items()}
+        for j, (table, wanted) in enumerate(zip(tables, asked, strict=True)):
+            number = np.asarray(made[at[j]].to_numpy(), dtype=np.intp)
+            columns = [sums[id(term)] for term in wanted.terms]
+            if place == 0 and one.start:  # every row is in every set
+                table[:, 0] = np.stack([np.bincount(number, column, wanted.size) for column in columns], axis=1)
+            found = tabulate_groups(members, number, columns, wanted.size)
+            table[:, one.start : one.start + members.groups] = np.stack(found, axis=2)
+    return tables
+
+
+def _membership(one: BlockSet, made: nw.DataFrame[Any], groups: FittedGroups) -> Membership:
+    """The groups of a set as groups of the lines that it brought back."""
+    if not one.start:
+        return groups.membership(made.select(list(one.keys)).to_native() if one.keys else None, n_rows=len(made))
+    held = list(members(one, made))
+    if isinstance(one.kept[0].block, Holds):
+        masks = np.zeros((len(held), len(made)), dtype=bool)
+        for k, lines in held:
+            masks[k, lines] = True
+        return Membership.from_masks(masks, len(made))
+    codes = np.zeros(len(made), dtype=np.uint16)
+    for k, lines in held:
+        codes[lines] = k + 1
+    return Membership.of([Coded(codes, len(held))], len(made))
 
 
 class KeyColumns:
@@ -137,8 +180,6 @@ def columns_of(blocks: Sequence[Holds]) -> tuple[str, ...]:
 
 def members(one: BlockSet, made: nw.DataFrame[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
     """For each group of a set: how far it is from the first, and the lines of the result that it holds."""
-    if not one.kept:
-        return
     if one.by_columns:
         blocks = [kept.block for kept in one.kept if isinstance(kept.block, Holds)]
         yield from ((k, np.flatnonzero(mask)) for k, mask in enumerate(evaluate(blocks, made)))
