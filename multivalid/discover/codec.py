@@ -11,6 +11,7 @@ import numpy as np
 
 from multivalid.discover.bins import MOST_CODES, Bins, Categories, Ordered
 from multivalid.discover.grow import Node, Split
+from multivalid.discover.split import Cuttable
 from multivalid.errors import ModelFileError
 from multivalid.groups.kinds import BOOLEAN, DATE, DATETIME, NUMBER, TEXT
 from multivalid.storage import is_number
@@ -75,7 +76,7 @@ def tree_to_json(node: Node) -> Any:
     return [node.column, np.flatnonzero(node.left).tolist(), *(tree_to_json(child) for child in node.children)]
 
 
-def tree_from_json(data: Any, bins: Sequence[Bins], depth: int = 0) -> Node:
+def tree_from_json(data: Any, bins: Sequence[Cuttable], depth: int = 0) -> Node:
     """The tree that `tree_to_json` described, every column and code one that there is."""
     if is_number(data):
         if abs(data) > LARGEST:

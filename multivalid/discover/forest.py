@@ -34,17 +34,30 @@ def splits(node: Node) -> list[Split]:
 
 def add_trees(trees: Sequence[Node], codes: Codes, out: Array) -> None:
     """Add to `out` what the trees give each row, tree after tree; codes are (rows, columns)."""
-    compiled = library.function("multivalid_add_trees", [_POINTER, _SIZE, _SIZE, _POINTER, _SIZE, *[_POINTER] * 6])
-    if compiled is None:
-        for tree in trees:
-            out += _values(tree, codes)
-        return
-    flat = _Flat.of(trees)
-    arrays = flat.arrays()
-    compiled(
-        codes.ctypes.data, len(codes), codes.shape[1], arrays[0].ctypes.data, len(trees), *(one.ctypes.data for one in arrays[1:]),
-        out.ctypes.data,
-    )  # fmt: skip
+    PackedTrees(trees).add(codes, out)
+
+
+class PackedTrees:
+    """Trees ready for rows that come some at a time."""
+
+    def __init__(self, trees: Sequence[Node]) -> None:
+        self.trees = trees
+        self._arrays = _Flat.of(trees).arrays()
+
+    def add(self, codes: Codes, out: Array) -> None:
+        """Add to `out` what the trees give each row, tree after tree; codes are (rows, columns)."""
+        assert codes.flags.c_contiguous
+        assert out.flags.c_contiguous
+        compiled = library.function("multivalid_add_trees", [_POINTER, _SIZE, _SIZE, _POINTER, _SIZE, *[_POINTER] * 6])
+        if compiled is None:
+            for tree in self.trees:
+                out += _values(tree, codes)
+            return
+        roots, *rest = self._arrays
+        compiled(
+            codes.ctypes.data, len(codes), codes.shape[1], roots.ctypes.data, len(self.trees), *(one.ctypes.data for one in rest),
+            out.ctypes.data,
+        )  # fmt: skip
 
 
 def _values(node: Node, codes: Codes) -> Array | float:

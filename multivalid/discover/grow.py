@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.discover.bins import Bins, Codes
+from multivalid.discover.bins import Codes
 from multivalid.discover.histogram import RowNumbers, histogram, partition
-from multivalid.discover.split import PRIOR_ROWS, Layout, best_split
+from multivalid.discover.split import PRIOR_ROWS, Cuttable, Layout, best_split
 from multivalid.properties.base import Array
 
 LONGEST = 2.0  # units of the link that one leaf may ask for
@@ -36,7 +36,7 @@ class Grown:
     leaves: list[tuple[RowNumbers, float]]
 
 
-def grow(bins: Sequence[Bins], codes: Codes, rows: RowNumbers, gradient: Array, slope: Array, depth: int = 3) -> Grown:
+def grow(bins: Sequence[Cuttable], codes: Codes, rows: RowNumbers, gradient: Array, slope: Array, depth: int = 3) -> Grown:
     """The tree of Newton steps −G/(H + prior), not yet multiplied by a rate."""
     mine = slope if rows.size == slope.size else slope[rows]  # no copy where the tree is grown on every row
     unit = max(float(mine.mean()), 1e-300)
@@ -53,7 +53,7 @@ class _Open:
 
 @dataclass
 class _Grower:
-    bins: Sequence[Bins]
+    bins: Sequence[Cuttable]
     codes: Codes
     gradient: Array
     slope: Array

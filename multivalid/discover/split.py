@@ -11,11 +11,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.discover.bins import Bins
 from multivalid.kernels import library
 from multivalid.properties.base import Array
 
@@ -27,6 +27,18 @@ CODES = 256
 Order = NDArray[np.int64]
 
 
+class Cuttable(Protocol):
+    """What the search for a split asks of a column of codes."""
+
+    @property
+    def size(self) -> int:
+        """Number of codes; the last is for missing values."""
+
+    @property
+    def ordered(self) -> bool:
+        """Whether codes are cut in their own order, or by what their rows ask for."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """What the search for a split needs to know of the columns: which are ordered, and where the codes of missing values stand."""
@@ -36,7 +48,7 @@ class Layout:
     width: int
 
     @classmethod
-    def of(cls, bins: Sequence[Bins]) -> Layout:
+    def of(cls, bins: Sequence[Cuttable]) -> Layout:
         """Of columns with these bins."""
         sizes = np.array([one.size for one in bins], dtype=np.int64)
         return cls(np.array([one.ordered for one in bins]), sizes - 1, int(sizes.max()))

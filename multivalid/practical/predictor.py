@@ -88,6 +88,15 @@ class LinkPredictor:
         base = self.link.onto(by, prediction)
         return self.link.back(by.ops, eta_of(by, self.model, self.rounds, base, members, found), SNAP)
 
+    def start(self, by: Evaluator, prediction: Any, members: Members) -> Any:
+        """What the model makes of a prediction, on the link scale, before anything is added to it."""
+        base = by.keep("base", self.link.onto(by.ops, prediction))
+        return base if self.model is None else self.model.start(by, base, members)
+
+    def end(self, by: Evaluator, eta: Any) -> Any:
+        """The prediction that is handed out, from the link scale."""
+        return self.link.back(by.ops, eta, SNAP)
+
     def found(self, data: Any, predictions: Array) -> Array | None:
         """What the trees add to each row of a frame in memory; None where there are no trees."""
         return None if self.forest is None else self.forest.added(self.forest.codes(data, predictions))

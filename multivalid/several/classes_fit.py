@@ -29,10 +29,38 @@ class Stage:
     models: Sequence[Shares]
 
 
-def fit(rows: Rows, target: Target, random_state: int) -> tuple[Shares | None, str]:
-    """The model (None where the input is as good), and what held-out rows said; `rows` keep the constraint."""
+@dataclass(frozen=True)
+class Fitted:
+    """What was fitted without the rows held out, and how to fit it on all rows.
+
+    Attributes
+    ----------
+    kept : Shares or None
+        The richest model that rows held out confirm; None where the input is as good.
+    untouched : Shares
+        The model that changes nothing, on which trees may stand.
+    report : str
+        What held-out rows said.
+    """
+
+    rows: ClassRows
+    kept: Shares | None
+    untouched: Shares
+    ridge: float
+    report: str
+
+    def on_all_rows(self) -> Shares | None:
+        """The model kept, fitted on all rows."""
+        return None if self.kept is None else refit(self.rows, self.kept, self.ridge)
+
+
+def fit(rows: Rows, target: Target, random_state: int) -> Fitted | str:
+    """What held-out rows confirm, or why nothing was tried; `rows` keep the constraint.
+
+    Rows are put in the order that the seed draws; the models are those fitted without the first fifth.
+    """
     if len(rows) < FEWEST:
-        return None, f"{len(rows)} rows are too few to hold any out; at least {FEWEST} are needed."
+        return f"{len(rows)} rows are too few to hold any out; at least {FEWEST} are needed."
     order = np.random.default_rng(random_state).permutation(len(rows))
     logs = np.log(np.maximum(rows.predictions[order], LEAST))
     inner = ClassRows(
@@ -46,19 +74,17 @@ def fit(rows: Rows, target: Target, random_state: int) -> tuple[Shares | None, s
         made = list(stages(inner.take(rest)))
         gains.append({one.name: before[out] - held.weights * np.stack([losses(held, m) for m in one.models]) for one in made})
     kept, ridge, report = confirmed(gains)
-    if kept is None:
-        return None, "\n".join([NOTHING_DONE, *report])
-    if len(gains) > 1:
-        made = list(stages(inner, richest=kept))
-    start = next((one for one in made if one.name == STAGES[kept]), made[-1]).models[ridge]
-    return (start if len(gains) > 1 else refit(inner, start, RIDGES[ridge])), "\n".join(report)
+    chosen = None if kept is None else next((one for one in made if one.name == STAGES[kept]), made[-1]).models[ridge]
+    lines = [NOTHING_DONE, *report] if kept is None else report
+    still = Shares.new(shares_fit.directions_of(inner), inner.membership.groups - 1)
+    return Fitted(inner, chosen, still, RIDGES[ridge], "\n".join(lines))
 
 
-def stages(rows: ClassRows, richest: int = len(STAGES) - 1) -> Iterator[Stage]:
+def stages(rows: ClassRows) -> Iterator[Stage]:
     """Models of growing richness, each fitted on from the last: shifts of groups, slopes of groups, crossings of two groups."""
     model = Shares.new(shares_fit.directions_of(rows), rows.membership.groups - 1)
     passes = Passes(rows, model)
-    for number, name in enumerate(STAGES[: richest + 1]):
+    for number, name in enumerate(STAGES):
         if number == 1:
             slopes = shares_fit.slopes_of(model)
             if not slopes:
@@ -117,7 +143,7 @@ def _latest(part: dict[str, Array], number: int) -> str:
 
 
 def _splits(rows: int) -> Iterator[Sequence[NDArray[np.intp]]]:
-    """Rows held out and the others: one fifth where rows are many, else every fifth in turn."""
+    """Rows held out and the others: one fifth where rows are many, else every fifth in turn, the first one last."""
     folds = np.array_split(np.arange(rows), FOLDS)
-    for fold in folds[:1] if rows >= ONE_SPLIT else folds:
+    for fold in folds[:1] if rows >= ONE_SPLIT else folds[::-1]:
         yield fold, np.setdiff1d(np.arange(rows), fold, assume_unique=True)

@@ -27,10 +27,12 @@ from multivalid.practical import fit as practical
 from multivalid.practical.certify import certify
 from multivalid.properties.base import Array
 from multivalid.properties.target import Target
-from multivalid.several import classes_fit
 from multivalid.several.certificate import SeveralCertificate
 from multivalid.several.predictor import ColumnsPredictor
+from multivalid.several.with_trees import with_trees, without_patches
 from multivalid.sources.memory import MemorySource as Rows
+
+MANY_ROWS = 50_000  # from here on trees of columns fitted one by one are not grown again: little to gain, and slow
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ def each(value: Any, width: int, name: str) -> list[Any]:
 def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> SeveralFit:
     """Fit all columns and say what holds of them after the constraint, also on rows held out."""
     start = replace(rows, predictions=target.mend(rows.predictions))
-    predictor, stated, note, stopped = _predictor(start, target, goal)
+    worked = _work_out(start, target, goal)
+    predictor = worked.predictor
     final = predictor.predict(rows.predictions, rows.membership)
     grids = tuple(
         goal.grids[k] or practical.level_grid(final[:, k], rows.weights, goal.practical(k).levels) for k in range(final.shape[1])
@@ -99,12 +102,11 @@ def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> 
         alone, prop, grid = done.column(k), coordinate.predicted, grids[k]
         if goal.mode == "practical":
             steps = [_mean(rows, prop.score(values[:, k], rows.labels)) for values in (start.predictions, final)]
-            said = "" if stated is None else stated[k].note
+            said = worked.notes[k] if worked.notes else ""
             moves = len(predictor.parts[k].patches) if predictor.parts else 0
-            one = certify(alone, prop, grid, moves, steps, alpha=goal.alpha[k], stopped=stopped, note=said)
+            one = certify(alone, prop, grid, moves, steps, alpha=goal.alpha[k], stopped=worked.stopped, note=said)
         else:
-            assert stated is not None
-            one = _after(stated[k], alone, prop, grid)
+            one = _after(worked.stated[k], alone, prop, grid)
         made.append(one if seen is None else theorem.judged(one, seen.column(k), prop))
     certificate = SeveralCertificate(
         mode=goal.mode,
@@ -113,33 +115,61 @@ def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> 
         potential=_losses(target, start, final),
         holdout_loss=None if held is None or seen is None else _losses(target, _mended(held, target), seen.predictions),
         broken=int(np.count_nonzero(target.breaks(rows.predictions))),
-        note=note,
+        note=worked.note,
     )
     levels = np.stack([grid.round(column) for grid, column in zip(grids, final.T, strict=True)], axis=1)
     return SeveralFit(predictor, levels, certificate)
 
 
-def _predictor(rows: Rows, target: Target, goal: Goal) -> tuple[ColumnsPredictor, Sequence[Certificate] | None, str, bool]:
-    """The predictor, certificates of columns before the last constraint, what to say of all, and whether Ctrl-C came."""
+@dataclass(frozen=True)
+class _Worked:
+    """A predictor; certificates or notes of each column before the last constraint; what to say of all; whether Ctrl-C came."""
+
+    predictor: ColumnsPredictor
+    stated: Sequence[Certificate] = ()
+    notes: Sequence[str] = ()
+    note: str = ""
+    stopped: bool = False
+
+
+def _work_out(rows: Rows, target: Target, goal: Goal) -> _Worked:
+    """The fit itself; `rows` keep the constraint."""
     untouched = ColumnsPredictor(target, (Grid([0.0]),) * len(target.coordinates), [])
     try:
         if goal.interrupted:
             raise KeyboardInterrupt
         if goal.mode != "practical":
             parts, stated = _by_theorem(rows, target, goal)
-            return replace(untouched, parts=parts), stated, "", False
-        if target.coupled:
-            together, note = classes_fit.fit(rows, target, goal.seed)
-            return replace(untouched, together=together), None, note, False
-        fits = [
-            practical.fit(rows.column(k), one.predicted, goal.practical(k), random_state=goal.seed)
-            for k, one in enumerate(target.coordinates)
-        ]
-        return replace(untouched, parts=[one.predictor for one in fits]), [one.certificate for one in fits], "", False
+            return _Worked(replace(untouched, parts=parts), stated)
+        return _together(rows, target, goal, untouched) if target.coupled else _one_by_one(rows, target, goal, untouched)
     except KeyboardInterrupt:
         if not goal.control.keep_interrupted or goal.mode != "practical":
             raise
-        return untouched, None, f"{INTERRUPTED} Only the constraint was restored.", True
+        return _Worked(untouched, note=f"{INTERRUPTED} Only the constraint was restored.", stopped=True)
+
+
+def _together(rows: Rows, target: Target, goal: Goal, untouched: ColumnsPredictor) -> _Worked:
+    """All columns at once, as shares of one whole."""
+    from multivalid.several import classes_fit  # with parts of SciPy that take their time to load, and that nothing else needs
+
+    tried = classes_fit.fit(rows, target, goal.seed)
+    if isinstance(tried, str):
+        return _Worked(untouched, note=tried)
+    ground, rival = replace(untouched, together=tried.untouched), replace(untouched, together=tried.kept)
+    grown, said = with_trees(rows, target, ground, rival, goal.seed, anew=True)
+    predictor = grown if grown is not None else replace(untouched, together=tried.on_all_rows())
+    return _Worked(predictor, note="\n".join(filter(None, [tried.report, said])))
+
+
+def _one_by_one(rows: Rows, target: Target, goal: Goal, untouched: ColumnsPredictor) -> _Worked:
+    """Each column by the fit of a single property."""
+    fits = [
+        practical.work_out(rows.column(k), one.predicted, goal.practical(k), random_state=goal.seed)
+        for k, one in enumerate(target.coordinates)
+    ]
+    alone = replace(untouched, parts=[one.predictor for one in fits])
+    grown, said = with_trees(rows, target, without_patches(alone), alone, goal.seed, anew=len(rows) < MANY_ROWS)
+    return _Worked(alone if grown is None else grown, notes=[one.note for one in fits], note=said)
 
 
 def _by_theorem(rows: Rows, target: Target, goal: Goal) -> tuple[list[Predictor], list[Certificate]]:

@@ -15,7 +15,8 @@ from multivalid.groups.membership import Membership
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.properties.base import Array
 from multivalid.properties.target import Target
-from multivalid.several.shares import Shares
+from multivalid.several.forest import ColumnTrees
+from multivalid.several.shares import LEAST, Shares, raised
 
 KINDS: dict[str, Reader[Predictor]] = {"link": LinkPredictor.from_json, "levels": LevelPredictor.from_json}
 
@@ -34,12 +35,15 @@ class ColumnsPredictor:
         One predictor of a single column for each column; none where all are corrected together, or none is.
     together : Shares or None
         What corrects all columns at once; dividing by the sum makes it a softmax.
+    trees : ColumnTrees or None
+        What groups together and all columns together add to each column on the scale of its part (or of `together`).
     """
 
     target: Target
     grids: tuple[Grid, ...]
     parts: Sequence[Predictor]
     together: Shares | None = None
+    trees: ColumnTrees | None = None
 
     @property
     def patches(self) -> list[tuple[int, Any]]:
@@ -49,7 +53,15 @@ class ColumnsPredictor:
     def predicted(self, by: Evaluator, predictions: Sequence[Any], members: Members) -> list[Any]:
         """Calibrated predictions of all columns, for rows of any kind."""
         given = self._restored(by, "given", predictions)
-        if self.together is not None:
+        added = None if self.trees is None else self.trees.added(by, self.looked_at(by, given), members)
+        return self._made(by, given, members, added)
+
+    def _made(self, by: Evaluator, given: list[Any], members: Members, added: Sequence[Any] | None) -> list[Any]:
+        """From predictions that keep the constraint, and from what the trees add."""
+        if added is not None:
+            starts = zip(self.starts(by, given, members), added, strict=True)
+            made = self.ends(by, [by.keep(f"eta{k}", eta + more) for k, (eta, more) in enumerate(starts)])
+        elif self.together is not None:
             made = [by.keep(f"column{k}", share) for k, share in enumerate(self.together.shares(by, given, members))]
         elif self.parts:
             made = [
@@ -60,13 +72,48 @@ class ColumnsPredictor:
             made = given
         return self._restored(by, "final", made)
 
+    def looked_at(self, by: Evaluator, given: Sequence[Any]) -> list[Any]:
+        """The numbers whose sizes and gaps trees ask for: logarithms of shares of one whole, else the predictions themselves."""
+        if not self.target.coupled:
+            return list(given)
+        return [by.keep(f"looked{k}", by.ops.log(by.ops.maximum(value, LEAST))) for k, value in enumerate(given)]
+
+    def starts(self, by: Evaluator, given: Sequence[Any], members: Members) -> list[Any]:
+        """What trees stand on: every column on its scale, before they are added and before patches."""
+        if self.together is not None:
+            return self.together.starts(by, given, members)
+        return [
+            by.keep(f"eta{k}", part.start(by, value, members))
+            for k, (part, value) in enumerate(zip(self.links, given, strict=True))
+        ]
+
+    def ends(self, by: Evaluator, etas: Sequence[Any]) -> list[Any]:
+        """Predictions from where they stand on their scales; the constraint is not restored yet."""
+        if self.together is not None:
+            return [by.keep(f"column{k}", raised(by, eta)) for k, eta in enumerate(etas)]
+        return [by.keep(f"column{k}", part.end(by, eta)) for k, (part, eta) in enumerate(zip(self.links, etas, strict=True))]
+
+    @property
+    def links(self) -> list[LinkPredictor]:
+        """The parts that a practical fit makes."""
+        return [part for part in self.parts if isinstance(part, LinkPredictor)]
+
     def predict_row(self, predictions: Sequence[float], members: RowMembers) -> list[float]:
         """Calibrated predictions of all columns of a single row."""
-        return self.predicted(OneRow(), predictions, members)
+        by = OneRow()
+        given = self._restored(by, "given", predictions)
+        return self._made(by, given, members, None if self.trees is None else self.trees.of_row(self.looked_at(by, given), members))
 
     def predict(self, predictions: Array, membership: Membership) -> Array:
         """Calibrated predictions of all columns, for rows in memory."""
-        return in_memory(self.predicted, predictions, membership)
+
+        def formula(by: Evaluator, columns: list[Any], members: Members) -> list[Any]:
+            given = self._restored(by, "given", columns)
+            return self._made(
+                by, given, members, None if self.trees is None else self.trees.of_arrays(self.looked_at(by, given), members)
+            )
+
+        return in_memory(formula, predictions, membership)
 
     def _restored(self, by: Evaluator, name: str, columns: Sequence[Any]) -> list[Any]:
         return self.target.constrained(by.ops, columns, lambda place, value: by.keep(f"{name}{place}", value))
@@ -78,13 +125,14 @@ class ColumnsPredictor:
             "grids": [grid.to_json() for grid in self.grids],
             "parts": [part.to_json() for part in self.parts],
             **({} if self.together is None else {"together": self.together.to_json()}),
+            **({} if self.trees is None else {"trees": self.trees.to_json()}),
         }
 
     @classmethod
     def from_json(cls, data: Any, groups: int, target: Target) -> ColumnsPredictor:
         """The predictor that `to_json` described, every part checked."""
         width = len(target.coordinates)
-        fields = ("kind", "grids", "parts", *(("together",) if "together" in data else ()))
+        fields = ("kind", "grids", "parts", *(name for name in ("together", "trees") if name in data))
         found = read.record(data, "a predictor of several columns", fields)
         grids = tuple(grid_from_json(grid) for grid in read.items(found["grids"], "grids", width))
         parts = [predictor_of(part, groups, KINDS) for part in read.items(found["parts"], "parts")]
@@ -93,4 +141,8 @@ class ColumnsPredictor:
                 f"parts must be {width}, one for each column, or none where all are corrected together or none is."
             )
         together = Shares.from_json(found["together"], width, groups - 1) if "together" in found else None
-        return cls(target, grids, parts, together)
+        trees = ColumnTrees.from_json(found["trees"], width, groups) if "trees" in found else None
+        made = cls(target, grids, parts, together, trees)
+        if trees is not None and together is None and len(made.links) != width:
+            raise ModelFileError("trees need a part for each column, or all of them together, to stand on.")
+        return made

@@ -139,7 +139,11 @@ class Shares:
         return np.concatenate([curve, own, np.ones(self.groups[0].size + self.crossings.shape[1])])
 
     def shares(self, by: Evaluator, predictions: Sequence[Any], members: Members) -> list[Any]:
-        """Probabilities of all classes for rows of any kind, not divided by their sum yet: the formula at the top of this file."""
+        """Probabilities of all classes for rows of any kind, not divided by their sum yet."""
+        return [raised(by, eta) for eta in self.starts(by, predictions, members)]
+
+    def starts(self, by: Evaluator, predictions: Sequence[Any], members: Members) -> list[Any]:
+        """Their logarithms: the formula at the top of this file."""
         ops, at = by.ops, self._plain
         logs = [by.keep(f"log{k}", ops.log(ops.maximum(value, LEAST))) for k, value in enumerate(predictions)]
         along = []
@@ -166,7 +170,7 @@ class Shares:
                 eta = eta + z * members.total(slopes)
             for held, amount in zip(both, at["crossings"][k], strict=True):
                 eta = eta + ops.where(held, amount, 0.0)
-            made.append(ops.exp(ops.minimum(by.keep(f"eta{k}", eta), HIGHEST)))
+            made.append(by.keep(f"eta{k}", eta))
         return made
 
     @cached_property
@@ -202,6 +206,11 @@ class Shares:
             raise ModelFileError("model: own_scale must be positive.")
         directions = Directions(**{name: found.pop(name) for name in _DIRECTIONS})
         return cls(directions, pairs=np.array(pairs, dtype=np.intp).reshape(2, -1), **found)
+
+
+def raised(by: Evaluator, eta: Any) -> Any:
+    """A probability from its logarithm, not divided by the sum of all yet."""
+    return by.ops.exp(by.ops.minimum(eta, HIGHEST))
 
 
 _DIRECTIONS = ("weights", "center", "knots", "own_center", "own_scale", "own_knots")
