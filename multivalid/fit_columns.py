@@ -15,6 +15,7 @@ from multivalid.joint import theorem
 from multivalid.joint.default_levels import plan_of
 from multivalid.properties import Pair, Target
 from multivalid.several import fit as several
+from multivalid.several.goal import Goal
 from multivalid.several_calibration import JointCalibration, SeveralCalibration
 from multivalid.sources.memory import MemorySource
 
@@ -36,7 +37,7 @@ def fit_pair(pair: Pair, opened: Opened, asked: Asked, searched: Searched | None
 def fit_several(target: Target, opened: Opened, asked: Asked, searched: Searched | None) -> SeveralCalibration:
     """Several columns under one constraint, for groups that are named or found."""
     assert isinstance(opened.rows, MemorySource)
-    goal = several.Goal.of(target, asked.mode, asked.grid, asked.m, asked.alpha, asked.lipschitz, asked.control, asked.seed)
+    goal = Goal.of(target, asked.mode, asked.grid, asked.m, asked.alpha, asked.lipschitz, asked.control, asked.seed)
     every, note = opened.rows, ""
     if searched is not None:
         try:

@@ -12,7 +12,7 @@ from multivalid.practical.columns import Columns
 from multivalid.practical.found import find_rules, with_found
 from multivalid.practical.rules import Rule
 from multivalid.properties.target import Target
-from multivalid.several.fit import Goal
+from multivalid.several.goal import Goal
 from multivalid.sources.memory import MemorySource as Rows
 
 

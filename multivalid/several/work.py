@@ -1,0 +1,70 @@
+"""What corrects several columns, before it is judged: one by one or together, then trees over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from multivalid.batch.certificate import Certificate
+from multivalid.batch.control import INTERRUPTED
+from multivalid.grid import Grid
+from multivalid.practical import fit as practical
+from multivalid.properties.target import Target
+from multivalid.several.by_theorem import fit_each
+from multivalid.several.goal import Goal
+from multivalid.several.predictor import ColumnsPredictor
+from multivalid.several.with_trees import with_trees, without_patches
+from multivalid.sources.memory import MemorySource as Rows
+
+MANY_ROWS = 50_000  # from here on trees of columns fitted one by one are not grown again: little to gain, and slow
+
+
+@dataclass(frozen=True)
+class Worked:
+    """A predictor; certificates or notes of each column before the last constraint; what to say of all; whether Ctrl-C came."""
+
+    predictor: ColumnsPredictor
+    stated: Sequence[Certificate] = ()
+    notes: Sequence[str] = ()
+    note: str = ""
+    stopped: bool = False
+
+
+def work_out(rows: Rows, target: Target, goal: Goal) -> Worked:
+    """The fit itself; `rows` keep the constraint."""
+    untouched = ColumnsPredictor(target, (Grid([0.0]),) * len(target.coordinates), [])
+    try:
+        if goal.interrupted:
+            raise KeyboardInterrupt
+        if goal.mode != "practical":
+            parts, stated = fit_each(rows, target, goal)
+            return Worked(replace(untouched, parts=parts), stated)
+        return _together(rows, target, goal, untouched) if target.coupled else _one_by_one(rows, target, goal, untouched)
+    except KeyboardInterrupt:
+        if not goal.control.keep_interrupted or goal.mode != "practical":
+            raise
+        return Worked(untouched, note=f"{INTERRUPTED} Only the constraint was restored.", stopped=True)
+
+
+def _together(rows: Rows, target: Target, goal: Goal, untouched: ColumnsPredictor) -> Worked:
+    """All columns at once, as shares of one whole."""
+    from multivalid.several import classes_fit  # with parts of SciPy that take their time to load, and that nothing else needs
+
+    tried = classes_fit.fit(rows, target, goal.seed)
+    if isinstance(tried, str):
+        return Worked(untouched, note=tried)
+    ground, rival = replace(untouched, together=tried.untouched), replace(untouched, together=tried.kept)
+    grown, said = with_trees(rows, target, ground, rival, goal.seed, anew=True)
+    predictor = grown if grown is not None else replace(untouched, together=tried.on_all_rows())
+    return Worked(predictor, note="\n".join(filter(None, [tried.report, said])))
+
+
+def _one_by_one(rows: Rows, target: Target, goal: Goal, untouched: ColumnsPredictor) -> Worked:
+    """Each column by the fit of a single property."""
+    fits = [
+        practical.work_out(rows.column(k), one.predicted, goal.practical(k), random_state=goal.seed)
+        for k, one in enumerate(target.coordinates)
+    ]
+    alone = replace(untouched, parts=[one.predictor for one in fits])
+    grown, said = with_trees(rows, target, without_patches(alone), alone, goal.seed, anew=len(rows) < MANY_ROWS)
+    return Worked(alone if grown is None else grown, notes=[one.note for one in fits], note=said)
