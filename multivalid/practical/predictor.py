@@ -90,7 +90,7 @@ class LinkPredictor:
 
     def start(self, by: Evaluator, prediction: Any, members: Members) -> Any:
         """What the model makes of a prediction, on the link scale, before anything is added to it."""
-        base = by.keep("base", self.link.onto(by.ops, prediction))
+        base = self.link.onto(by, prediction)
         return base if self.model is None else self.model.start(by, base, members)
 
     def end(self, by: Evaluator, eta: Any) -> Any:
