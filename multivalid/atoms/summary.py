@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -52,13 +52,17 @@ class Look(NamedTuple):
     @classmethod
     def at(cls, opened: Frame, keys: Sequence[str], *, plain: bool) -> Look:
         """At a frame with fixed names; the keys are columns that take few values together, `plain` says that every weight is one."""
-        sums = [*_aims(plain), *_missing([LABEL, PREDICTION])] if plain else [*_aims(), *_wrong()]
-        return cls(fetch(opened.group_by(list(keys)).agg(*sums) if keys else opened.select(*sums)))
+        aims = [*_aims(plain), *_missing([LABEL, PREDICTION])] if plain else [*_aims(), *_wrong()]
+        if not keys:
+            return cls(fetch(opened.select(_rows(), *(aim.of(aim.term) for aim in aims))))
+        # Terms are columns first: some engines (Dask) take nothing but plain sums and ends of columns in a GROUP BY.
+        lines = opened.select(*keys, *(aim.term.alias(aim.name) for aim in aims)).group_by(list(keys))
+        return cls(fetch(lines.agg(_rows(), *(aim.of(nw.col(aim.name)) for aim in aims))))
 
     def totals(self, held: bool | None = None) -> Totals:
         """Of all rows, or of those that are kept out of the fit (or not)."""
         lines = self.lines if held is None else self.lines.filter(nw.col(HELD) if held else ~nw.col(HELD))
-        columns = [_column(lines, f"a{i}") for i in range(AIMS)]
+        columns = [_column(lines, _aim(i)) for i in range(AIMS)]
         if not len(lines) or not columns[0].any():
             return Totals(0, 0.0, 0.0, *(math.nan,) * 6)
         with warnings.catch_warnings():  # no row has weight: there is no least label among those that do
@@ -71,12 +75,12 @@ class Look(NamedTuple):
     @property
     def weightless(self) -> int:
         """How many rows have no weight."""
-        return int(_column(self.lines, f"a{AIMS - 1}").sum())
+        return int(_column(self.lines, _aim(AIMS - 1)).sum())
 
     def check(self, y_true: Any, y_pred: Any, sample_weight: Any) -> None:
         """Refuse values that are missing or infinite, negative weights, and weights that are all zero."""
-        missing = [int(_column(self.lines, f"m{i}").sum()) for i in range(4)]
-        _complete(int(_column(self.lines, "a0").sum()), missing[:2], {LABEL: (y_true, "y_true"), PREDICTION: (y_pred, "y_pred")})
+        missing = [int(_column(self.lines, _bad(i)).sum()) for i in range(4)]
+        _complete(int(_column(self.lines, _aim(0)).sum()), missing[:2], {LABEL: (y_true, "y_true"), PREDICTION: (y_pred, "y_pred")})
         if sample_weight is None:
             return
         _complete(1, missing[2:3], {WEIGHT: (sample_weight, "sample_weight")})
@@ -87,14 +91,35 @@ class Look(NamedTuple):
 
     def counted(self, keys: Sequence[str]) -> nw.DataFrame[Any]:
         """The combinations of keys, and how many rows have each."""
-        return self.lines.select(*keys, nw.col("a0").cast(nw.Int64).alias(COUNT))
+        return self.lines.select(*keys, nw.col(_aim(0)).cast(nw.Int64).alias(COUNT))
+
+
+class _Aim(NamedTuple):
+    """A sum, a least or a largest value of a term, and what it is called: not as any column of a user's."""
+
+    name: str
+    how: Literal["sum", "min", "max"]
+    term: nw.Expr
+
+    def of(self, column: nw.Expr) -> nw.Expr:
+        """The same of a column that holds the term."""
+        made: nw.Expr = getattr(column, self.how)()
+        return made.alias(self.name)
+
+
+def _aim(i: int) -> str:
+    return f"__mv_a{i}"
+
+
+def _bad(i: int) -> str:
+    return f"__mv_m{i}"
 
 
 AIMS = 11
 LEAST, MOST = (3, 5, 7), (4, 6, 8)  # which of them are least and largest values; the others add up
 
 
-PLAIN = {"a1": "a0", "a2": "a0", "a7": "a5", "a8": "a6"}  # where every weight is one, these are the same
+PLAIN = {_aim(i): _aim(same) for i, same in ((1, 0), (2, 0), (7, 5), (8, 6))}  # where every weight is one, these are the same
 
 
 def _column(lines: nw.DataFrame[Any], name: str) -> NDArray[np.float64]:
@@ -103,25 +128,18 @@ def _column(lines: nw.DataFrame[Any], name: str) -> NDArray[np.float64]:
     return np.array([math.nan if value is None else value for value in lines[name].to_list()], dtype=np.float64)
 
 
-def _aims(plain: bool = False) -> list[nw.Expr]:
+def _rows() -> nw.Expr:
+    return nw.len().alias(_aim(0))
+
+
+def _aims(plain: bool = False) -> list[_Aim]:
     y, p, w = nw.col(LABEL), nw.col(PREDICTION), nw.col(WEIGHT)
     used = nw.when(w > 0).then(y)
     other = nw.when((y == 0.0) | (y == 1.0)).then(0).otherwise(1)
     weightless = nw.when(w > 0).then(0).otherwise(1)
-    aims = [
-        nw.len(),
-        w.sum(),
-        (w * w).sum(),
-        p.min(),
-        p.max(),
-        y.min(),
-        y.max(),
-        used.min(),
-        used.max(),
-        other.sum(),
-        weightless.sum(),
-    ]
-    return [aim.alias(f"a{i}") for i, aim in enumerate(aims) if not plain or i in (0, 3, 4, 5, 6, 9)]
+    terms = {1: w, 2: w * w, 3: p, 4: p, 5: y, 6: y, 7: used, 8: used, 9: other, 10: weightless}
+    wanted = (3, 4, 5, 6, 9) if plain else terms
+    return [_Aim(_aim(i), "min" if i in LEAST else "max" if i in MOST else "sum", terms[i]) for i in wanted]
 
 
 def _number(schema: Any, name: Any, argument: str) -> nw.Expr:
@@ -139,15 +157,15 @@ def _number(schema: Any, name: Any, argument: str) -> nw.Expr:
     return column if dtype == nw.Float64 else (column.cast(nw.Int64) if dtype == nw.Boolean else column).cast(nw.Float64)
 
 
-def _wrong() -> list[nw.Expr]:
+def _wrong() -> list[_Aim]:
     """How many labels, predictions and weights are missing or infinite, and how many weights are negative."""
-    negative = nw.when(nw.col(WEIGHT) < 0).then(1).otherwise(0).sum().alias("m3")
+    negative = _Aim(_bad(3), "sum", nw.when(nw.col(WEIGHT) < 0).then(1).otherwise(0))
     return [*_missing([LABEL, PREDICTION, WEIGHT]), negative]
 
 
-def _missing(columns: Iterable[str]) -> list[nw.Expr]:
+def _missing(columns: Iterable[str]) -> list[_Aim]:
     bad = (nw.when(nw.col(name).is_finite()).then(0).otherwise(1) for name in columns)  # a null is not finite either
-    return [value.sum().alias(f"m{i}") for i, value in enumerate(bad)]
+    return [_Aim(_bad(i), "sum", value) for i, value in enumerate(bad)]
 
 
 def _complete(rows: int, missing: Sequence[Any], columns: dict[str, tuple[Any, str]]) -> None:
@@ -165,6 +183,6 @@ def complete_predictions(frame: Frame, y_pred: Any) -> Frame:
     """The frame with predictions as float64 under the fixed name; missing values are refused."""
     opened = frame.with_columns(_number(frame.collect_schema(), y_pred, "y_pred").alias(PREDICTION))
     column = {PREDICTION: (y_pred, "y_pred")}
-    rows, *missing = fetch(opened.select(nw.len().alias("rows"), *_missing(column))).row(0)
+    rows, *missing = fetch(opened.select(_rows(), *(aim.of(aim.term) for aim in _missing(column)))).row(0)
     _complete(rows, missing, column)
     return opened

@@ -58,8 +58,7 @@ def open_engine(
     if prop is not None:
         check_labels(prop, opened, totals)
     if keys:
-        count = nw.len().cast(nw.Int64).alias(COUNT)
-        guesses.tallied = look.counted(keys) if together else fetch(opened.group_by(list(keys)).agg(count))
+        guesses.tallied = look.counted(keys) if together else _tally(opened, keys)
     guesses = replace(guesses, rows=totals.rows, _known={})
     if fitted is None:
         assert spec is not None
@@ -81,6 +80,12 @@ def open_engine(
         marked=marked,
         lines=looked_up,
     )
+
+
+def _tally(opened: Frame, keys: Sequence[str]) -> nw.DataFrame[Any]:
+    """The combinations of keys, and how many rows have each."""
+    lines = fetch(opened.select(*keys).group_by(list(keys)).agg(nw.len().alias(COUNT)))
+    return lines.with_columns(nw.col(COUNT).cast(nw.Int64))
 
 
 def _survey(lines: Frame, groups: FittedGroups, guesses: Any) -> Survey:

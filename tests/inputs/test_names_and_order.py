@@ -20,7 +20,7 @@ def world(name: str, rows: int = 400) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", ["__rows", "rows", "n", "mv_held_out", "filename", 'a "b"'])
+@pytest.mark.parametrize("name", ["__rows", "rows", "n", "a0", "m1", "count", "mv_held_out", "filename", 'a "b"'])
 def test_any_name_is_an_ordinary_column(engine: Any, name: str) -> None:
     frame, plain = world(name), world("plain")
     found = mv.audit("y", "p", groups=[name, mv.bins(name, 2)], data=engine(frame))
