@@ -14,8 +14,10 @@ from multivalid.practical.predictor import eta_of
 from multivalid.practical.shift_round import ShiftRound
 from multivalid.properties.base import Array
 
-NEEDED_FOR_ANY = 2.0  # t of the held-out gain over the input below which the input is returned
-NEEDED_ROWS = 30.0  # rows that share the sum of squared gains, below which t means nothing (no event among those held out, say)
+NEEDED_FOR_ANY = 3.0  # standard errors by which held-out rows must lean towards a stage, or the input is returned
+NEEDED_ROWS = (
+    30.0  # rows that share the sum of squared gains, below which no test means anything (no event among those held out, say)
+)
 EACH_SIDE = 5  # held-out outcomes needed on either side of the input, where the law of V is not known …
 SEEN_ENOUGH = 1000  # … and they are fewer than this: what a thousand rows have not shown is taken to be no more than rare
 NEEDED_FOR_MORE = 0.0  # t of the held-out gain over the last accepted stage
@@ -46,32 +48,33 @@ class Candidate:
         return out
 
 
-def gains(base: Array, test: LinkRows, candidates: list[Candidate], loss: Matching) -> dict[str, Array]:
-    """Weighted score gained over the input on each held-out row, by stage; on each cluster, per row, where rows share their luck."""
-    before = test.weights * loss.prop.score(base, test.labels)
-    rows = {c.name: before - test.weights * loss.prop.score(loss.link.final(c.eta(test)), test.labels) for c in candidates}
-    if test.cluster is None:
-        return rows
-    unit = unit_numbers(len(test), test.cluster)
-    share = (unit[-1] + 1) / unit.size  # so that the mean stays that of rows
-    return {name: share * np.bincount(unit, weights=gain) for name, gain in rows.items()}
-
-
 @dataclass(frozen=True)
-class InputRight:
-    """What chance would do on a held-out part if the input were right.
+class HeldOut:
+    """What the stages do on rows that they were not fitted on, by stage; by cluster, per row, where rows share their luck.
 
-    A hundred rows without an event gain alike when 0.02 is lowered to 0, and nothing in them says how much an event would cost.
+    The gain in score of a stage that moves the input by d is, to first order, its lean −V·d. If the input is right, V averages to zero
+    whatever d is, so the lean says whether chance alone would carry the rows so far towards the stage. The gain itself is the worse test:
+    for a right correction its t is about half of the lean's.
 
     Attributes
     ----------
-    noise : variance of each gain, by stage; empty where the law of V is not known
+    gains : weighted score gained over the input
+    leans : the same to first order
+    noise : variance of each lean if the input is right; empty where the law of V is not known. A hundred rows without an event lean
+        alike when 0.02 is lowered to 0, and nothing in them says how much an event would cost.
     above, below : how many rows have V above and below 0 at the input
     """
 
-    noise: dict[str, Array]
-    above: int
-    below: int
+    gains: dict[str, Array]
+    leans: dict[str, Array] = field(default_factory=dict)
+    noise: dict[str, Array] = field(default_factory=dict)
+    above: int = 0
+    below: int = 0
+
+    @property
+    def size(self) -> int:
+        """How many rows, or clusters."""
+        return next(iter(self.gains.values())).size
 
 
 def are_events(labels: Array, base: Array) -> bool:
@@ -80,54 +83,87 @@ def are_events(labels: Array, base: Array) -> bool:
     return told and bool(labels.min() < labels.max() or ((base >= 0) & (base <= 1)).all())
 
 
-def input_right(base: Array, test: LinkRows, candidates: list[Candidate], loss: Matching, *, binary: bool) -> InputRight:
-    """For events (`binary`) and for quantiles V has two values, and its variance is known when the input is right."""
+def held_out(base: Array, test: LinkRows, candidates: list[Candidate], loss: Matching, *, binary: bool) -> HeldOut:
+    """Each stage on rows not fitted. For events (`binary`) and for quantiles V has two values, and a known law if the input is right."""
     prop = loss.prop
-    v = np.asarray(prop.identify(base, test.labels))
-    noise = {}
+    before, v = prop.score(base, test.labels), np.asarray(prop.identify(base, test.labels))
+    spread = None
     if prop.two_values is not None or binary:
         low, high = prop.two_values or (np.asarray(prop.identify(base, np.full_like(base, end))) for end in (1.0, 0.0))
         spread = np.maximum(-low * high, 0.0) * test.weights**2
-        noise = {c.name: (loss.link.final(c.eta(test)) - base) ** 2 * spread for c in candidates}
-    if test.cluster is not None:
-        unit = unit_numbers(len(test), test.cluster)
-        share = (unit[-1] + 1) / unit.size
-        noise = {name: share**2 * np.bincount(unit, weights=one) for name, one in noise.items()}
-    return InputRight(noise, int((v > 0).sum()), int((v < 0).sum()))
+    gains, leans, noise = {}, {}, {}
+    for candidate in candidates:
+        after = loss.link.final(candidate.eta(test))
+        gains[candidate.name] = _by_unit(test, test.weights * (before - prop.score(after, test.labels)))
+        leans[candidate.name] = _by_unit(test, test.weights * v * (base - after))
+        if spread is not None:
+            noise[candidate.name] = _by_unit(test, (after - base) ** 2 * spread, 2)
+    return HeldOut(gains, leans, noise, int((v > 0).sum()), int((v < 0).sum()))
 
 
-def choose(
-    parts: list[dict[str, Array]], needed_rows: float = NEEDED_ROWS, unit: str = "rows", rights: Sequence[InputRight] = ()
-) -> tuple[str | None, list[str]]:
-    """The last stage that beats the one accepted before it, over all held-out parts; and what each stage gained, in words.
+def _by_unit(test: LinkRows, values: Array, power: int = 1) -> Array:
+    """The values themselves, or their sums over clusters, scaled so that the mean stays that of rows."""
+    if test.cluster is None:
+        return values
+    unit = unit_numbers(len(test), test.cluster)
+    return np.asarray(((unit[-1] + 1) / unit.size) ** power * np.bincount(unit, weights=values))
 
-    `rights`, one for each part, say what chance does when the input is right: a gain must stand out from that too.
-    """
+
+def choose(parts: Sequence[HeldOut], needed_rows: float = NEEDED_ROWS, unit: str = "rows") -> tuple[str | None, list[str]]:
+    """The last stage that beats the one accepted before it, over all held-out parts; and what each stage gained, in words."""
     best: str | None = None
-    above, below = (sum(counts) for counts in ([r.above for r in rights], [r.below for r in rights]))
-    one_sided = bool(rights) and not rights[0].noise and min(above, below) < EACH_SIDE and above + below < SEEN_ENOUGH
-    accepted = np.zeros(sum(next(iter(part.values())).size for part in parts))
+    above, below = sum(part.above for part in parts), sum(part.below for part in parts)
+    one_sided = not parts[0].noise and min(above, below) < EACH_SIDE and above + below < SEEN_ENOUGH
+    accepted = np.zeros(sum(part.size for part in parts))
     report = []
     for name in ORDER:
-        if not any(name in part for part in parts):
+        if not any(name in part.gains for part in parts):
             continue
-        gain = np.concatenate([part[_latest(part, name)] for part in parts])
-        known = [right.noise[_latest(right.noise, name)] for right in rights if right.noise]
-        t = t_statistic(gain - accepted, float(np.concatenate(known).mean()) if known and best is None else 0.0)
-        told = sharing_rows(gain - accepted)
-        enough = best is not None or (told >= needed_rows and not one_sided)
-        better = enough and t > (NEEDED_FOR_ANY if best is None else NEEDED_FOR_MORE)
-        why = "" if enough else f"; only {told:.0f} held-out {unit} tell the difference, {needed_rows:.0f} are needed"
-        why = f"; fewer than {EACH_SIDE} outcomes lie on one side of the input" if one_sided and best is None else why
-        report.append(f"{name}: held-out score gain {gain.mean():.3g} (t = {t:.1f}), {'kept' if better else 'dropped'}{why}")
+        gain = np.concatenate([part.gains[_latest(part.gains, name)] for part in parts])
+        more = float((gain - accepted).mean())
+        why = ""
+        if best is None:
+            z, told = _evidence(parts, name), sharing_rows(gain)
+            evidence = f"z = {z:.1f}"
+            better = z > NEEDED_FOR_ANY and more > 0 and told >= needed_rows and not one_sided
+            if one_sided:
+                why = f"; fewer than {EACH_SIDE} outcomes lie on one side of the input"
+            elif told < needed_rows:
+                why = f"; only {told:.0f} held-out {unit} tell the difference, {needed_rows:.0f} are needed"
+        else:
+            t = t_statistic(gain - accepted)
+            evidence, better = f"t = {t:.1f}", t > NEEDED_FOR_MORE
+        report.append(f"{name}: held-out score gain {gain.mean():.3g} ({evidence}), {'kept' if better else 'dropped'}{why}")
         if better:
             best, accepted = name, gain
     return best, report
 
 
-def t_statistic(values: Array, least: float = 0.0) -> float:
-    """Mean over its standard error; 0 where nothing varies. `least`: the smallest variance of a value to reckon with."""
-    spread = float(np.sqrt(max(float(values.var()), least)))
+def _evidence(parts: Sequence[HeldOut], name: str) -> float:
+    """How many standard errors the held-out rows lean towards a stage, by their own variance or the known one, if that is larger."""
+    lean = np.concatenate([part.leans[_latest(part.leans, name)] for part in parts])
+    known = [part.noise[_latest(part.noise, name)] for part in parts if part.noise]
+    return z_statistic(lean, float(sum(one.sum() for one in known)))
+
+
+def z_statistic(values: Array, least: float = 0.0) -> float:
+    """The sum over the root of the sum of squares, which is its standard error where the mean is 0; `least`: the smallest to reckon with.
+
+    Examples
+    --------
+    >>> z_statistic(np.ones(9)), z_statistic(np.ones(9), least=81.0), z_statistic(np.zeros(3))
+    (3.0, 1.0, 0.0)
+    """
+    largest = float(np.abs(values).max(initial=0.0))
+    if not largest > 0:
+        return 0.0
+    scaled = values / largest
+    return float(scaled.sum() / np.sqrt(max(float(scaled @ scaled), least / largest / largest)))
+
+
+def t_statistic(values: Array) -> float:
+    """Mean over its standard error; 0 where nothing varies."""
+    spread = float(values.std())
     return 0.0 if spread == 0.0 else float(values.mean() / (spread / np.sqrt(values.size)))
 
 

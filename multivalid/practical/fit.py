@@ -165,8 +165,8 @@ def _choose(rows: LinkRows, base: Array, loss: Matching, goal: Goal, trace: _Tra
     kept: Candidate | None = None
     report: list[str] = []
     try:
-        parts, rights, candidates = _held_out(rows, base, loss, goal, trace)
-        best, report = accept.choose(parts, goal.needed_rows, "rows" if rows.cluster is None else "clusters", rights)
+        parts, candidates = _held_out(rows, base, loss, goal, trace)
+        best, report = accept.choose(parts, goal.needed_rows, "rows" if rows.cluster is None else "clusters")
         if best is None:
             return None, report, False
         if len(parts) > 1:
@@ -182,18 +182,16 @@ def _choose(rows: LinkRows, base: Array, loss: Matching, goal: Goal, trace: _Tra
 
 def _held_out(
     rows: LinkRows, base: Array, loss: Matching, goal: Goal, trace: _Trace
-) -> tuple[list[dict[str, Array]], list[accept.InputRight], list[Candidate]]:
-    """Gains on the rows left out of each split, what chance makes of them if the input is right, and the candidates of the last split."""
-    parts: list[dict[str, Array]] = []
-    rights: list[accept.InputRight] = []
+) -> tuple[list[accept.HeldOut], list[Candidate]]:
+    """What the stages do on the rows left out of each split, and the candidates of the last split."""
+    parts: list[accept.HeldOut] = []
     binary = accept.are_events(rows.labels, base)
     candidates: list[Candidate] = []
     for out, testing, fitting in _splits(rows):
         candidates = fitted_stages(fitting, loss, goal)
-        parts.append(accept.gains(base[out], testing, candidates, loss))
-        rights.append(accept.input_right(base[out], testing, candidates, loss, binary=binary))
+        parts.append(accept.held_out(base[out], testing, candidates, loss, binary=binary))
         trace.tell()
-    return parts, rights, candidates
+    return parts, candidates
 
 
 def _again(kept: Candidate, rows: LinkRows, loss: Matching, goal: Goal) -> Candidate:

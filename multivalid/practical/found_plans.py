@@ -80,11 +80,10 @@ class Part:
         """Stages of the named groups."""
         return practical.fitted_stages(self.inside, self.loss, self.problem.goal)
 
-    def gains(self) -> tuple[dict[str, Array], accept.InputRight]:
-        """What each stage gains on the rows held out, and what chance would do if the input were right."""
+    def held_out(self) -> accept.HeldOut:
+        """What each stage does on the rows held out."""
         binary = accept.are_events(self.problem.every.labels, self.problem.base)
-        right = accept.input_right(self.base, self.out, self.candidates, self.loss, binary=binary)
-        return accept.gains(self.base, self.out, self.candidates, self.loss), right
+        return accept.held_out(self.base, self.out, self.candidates, self.loss, binary=binary)
 
     def named(self, stage: str | None) -> Plan:
         """The named groups up to a stage; the input itself without one."""

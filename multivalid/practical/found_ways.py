@@ -109,8 +109,7 @@ class Ways:
     # ---- the ways ------------------------------------------------------------------------------------------------------
     def named(self) -> tuple[Way, list[str]]:
         """What the named groups reach, fitted inside the folds; the input itself when that is as good."""
-        gains, rights = zip(*(part.gains() for part in self.parts), strict=True)
-        stage, report = accept.choose(list(gains), rights=list(rights))
+        stage, report = accept.choose([part.held_out() for part in self.parts])
         return self._way("named", [part.named(stage) for part in self.parts], lambda part: part.named(stage)), report
 
     def more(self, named: Way) -> Iterator[Way]:

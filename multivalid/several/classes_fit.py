@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.practical.accept import NEEDED_FOR_ANY, NEEDED_FOR_MORE, NEEDED_ROWS, sharing_rows, t_statistic
+from multivalid.practical.accept import NEEDED_FOR_MORE, NEEDED_ROWS, sharing_rows, t_statistic
 from multivalid.practical.fit import FEWEST, FOLDS, NOTHING_DONE, ONE_SPLIT
 from multivalid.properties.base import Array
 from multivalid.properties.target import Target
@@ -17,6 +17,7 @@ from multivalid.several.shares import LEAST, Shares
 from multivalid.several.shares_fit import ClassRows, Passes
 from multivalid.sources.memory import MemorySource as Rows
 
+NEEDED_FOR_ANY = 2.0  # t of the held-out gain over the input below which the input is returned
 RIDGES = (100.0, 20.0, 4.0)  # from few rows to many: coefficients of about 0.1, 0.2, 0.5
 STAGES = ("Group shifts of all classes", "Slopes of groups along the predictions", "Crossings of two groups")
 

@@ -16,7 +16,7 @@ from multivalid.errors import ModelFileError
 from multivalid.evaluators import Arrays, DenseMembers
 from multivalid.groups.membership import Membership
 from multivalid.practical import accept, newton, start
-from multivalid.practical.accept import choose, t_statistic
+from multivalid.practical.accept import Candidate, HeldOut, choose, t_statistic
 from multivalid.practical.blocks import Blocks
 from multivalid.practical.data import LinkRows, Matching
 from multivalid.practical.link import Link, LogOdds, choose_link
@@ -151,10 +151,12 @@ def test_no_stage_beyond_shifts_without_need() -> None:
 def test_a_stage_must_beat_the_last_accepted() -> None:
     rng = np.random.default_rng(0)
     gain = rng.normal(0.1, 1, 5000)
-    best, report = choose([{"group shifts": gain, "bend": gain - 0.01, "products": gain + rng.normal(0.05, 0.1, 5000)}])
+    gains = {"group shifts": gain, "bend": gain - 0.01, "products": gain + rng.normal(0.05, 0.1, 5000)}
+    best, report = choose([HeldOut(gains, gains, above=100, below=100)])
     assert best == "products"
     assert "dropped" in report[1]
-    assert choose([{"group shifts": rng.normal(0, 1, 5000)}])[0] is None
+    noise = {"group shifts": rng.normal(0, 1, 5000)}
+    assert choose([HeldOut(noise, noise, above=100, below=100)])[0] is None
     assert t_statistic(np.zeros(3)) == 0.0
 
 
@@ -278,12 +280,67 @@ def test_a_gain_that_few_rows_carry_is_no_gain() -> None:
     """Rare events: one row decides the whole held-out comparison, however large t looks."""
     gain = np.full(400, 1e-6)
     gain[:5] = 1.0
-    assert accept.t_statistic(gain) > accept.NEEDED_FOR_ANY
     assert accept.sharing_rows(gain) == pytest.approx(5)
-    best, (said,) = accept.choose([{"group shifts": gain}])
+    best, (said,) = accept.choose([held_out_by(np.repeat(gain, 10))], needed_rows=60)
     assert best is None
-    assert "only 5 held-out rows tell the difference, 30 are needed" in said
-    assert accept.choose([{"group shifts": np.tile([1.0, 0.5], 200)}])[0] == "group shifts"
+    assert "only 50 held-out rows tell the difference, 60 are needed" in said
+    assert accept.choose([held_out_by(np.repeat(gain, 10))], needed_rows=40)[0] == "group shifts"
+
+
+def held_out_by(gain: np.ndarray, lean: np.ndarray | None = None, noise: np.ndarray | None = None) -> HeldOut:
+    """One stage, outcomes on both sides."""
+    stage = "group shifts"
+    return HeldOut({stage: gain}, {stage: gain if lean is None else lean}, {} if noise is None else {stage: noise}, 100, 100)
+
+
+def test_a_stage_that_rows_lean_to_must_also_gain() -> None:
+    lean = np.tile([1.0, 0.5], 200)
+    assert accept.choose([held_out_by(lean)])[0] == "group shifts"
+    assert accept.choose([held_out_by(-lean, lean)])[0] is None
+    # The known noise of the lean is larger than what the rows show of it: no event among them, say.
+    assert accept.choose([held_out_by(lean, noise=np.full(400, 100.0))])[0] is None
+
+
+def test_the_lean_is_the_slope_of_the_gain_and_averages_to_zero_where_the_input_is_right() -> None:
+    """By hand for one shift on the link scale: −wV·d, its known variance, and the gain for a tiny d."""
+    rng = np.random.default_rng(4)
+    rows = 3000
+    truth, weights = rng.uniform(0.05, 0.6, rows), rng.integers(1, 4, rows).astype(float)
+    member = np.ones((rows, 1), dtype=bool)
+    y = (rng.random(rows) < truth).astype(float)
+    test = LinkRows(y, weights, LOGIT.forward(truth), Membership.from_dense(member))
+    moved = Candidate.untouched(test)
+    curve = moved.model.curve.copy()
+    curve[0] += 1e-4
+    moved = replace(moved, name="group shifts", model=replace(moved.model, curve=curve))
+    told = accept.held_out(truth, test, [moved], Matching(mv.Mean(), LOGIT), binary=True)
+    d = LOGIT.inverse(LOGIT.forward(truth) + 1e-4) - truth
+    np.testing.assert_allclose(told.leans["group shifts"], -weights * (truth - y) * d, atol=1e-12)
+    np.testing.assert_allclose(told.gains["group shifts"], told.leans["group shifts"], atol=1e-8)
+    np.testing.assert_allclose(told.noise["group shifts"], weights**2 * truth * (1 - truth) * d**2, rtol=1e-6)
+    assert abs(accept.z_statistic(told.leans["group shifts"])) < 4
+    clustered = replace(test, cluster=np.arange(rows) // 10)
+    by_day = accept.held_out(truth, clustered, [moved], Matching(mv.Mean(), LOGIT), binary=True)
+    np.testing.assert_allclose(by_day.leans["group shifts"], told.leans["group shifts"].reshape(-1, 10).mean(axis=1), atol=1e-12)
+    np.testing.assert_allclose(
+        by_day.noise["group shifts"], told.noise["group shifts"].reshape(-1, 10).sum(axis=1) / 100, rtol=1e-9
+    )
+
+
+def test_a_group_that_is_plainly_off_is_corrected_on_few_rows() -> None:
+    """One of five groups has 0.9 more log-odds of a rare event: on 4,000 rows most fits see it."""
+    changed, ratio = 0, []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        groups = [rng.random(4000) < 0.3 for _ in range(5)]
+        odds_of = rng.normal(-3.5, 1, 4000)
+        base, truth = LOGIT.inverse(odds_of), LOGIT.inverse(odds_of + 0.9 * groups[0])
+        y = (rng.random(4000) < truth).astype(float)
+        after = mv.multicalibrate(y, base, groups=groups).predict(base, groups=groups)
+        changed += not np.array_equal(after, base)
+        ratio.append(np.mean((after - truth) ** 2) / np.mean((base - truth) ** 2))
+    assert changed >= 7
+    assert np.mean(ratio) < 0.7
 
 
 @pytest.mark.parametrize("kind", ["rare", "heavy"])
