@@ -56,6 +56,18 @@ def test_theorem_bounds_are_never_exceeded(block):
         )
 
 
+def test_progress_tells_the_largest_violation_that_is_left(monkeypatch):
+    """After the last update of a side the number told is max p·v² over its cells, which only blocked cells hold above the threshold."""
+    seen = []
+    monkeypatch.setattr("multivalid.joint.algorithm.REPORT_EVERY", 1)
+    _, _, plan, made = fitted(13, control=Control(progress=lambda updates, worst, score: seen.append((updates, worst))))
+    assert [updates for updates, _ in seen if updates] == list(range(1, sum(made.certificate.updates) + 1))
+    told = np.array([worst for updates, worst in seen if updates])
+    # A cell is only updated at p·v² ≥ θ, so whenever more updates follow on the same side something above θ was told before them.
+    least = min(rule.threshold for rule in plan.rules)
+    assert told.size > 2 and (told[:-1] >= least).mean() > 0.5
+
+
 def test_printed_algorithm_returns_the_second_coordinate_as_it_came():
     y, said = np.repeat([0.0, 1.0], 500), np.tile([0.5, 0.9], (1000, 1))
     grids = (mv.Grid.paper(199), mv.Grid.paper(199))

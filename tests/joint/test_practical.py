@@ -8,7 +8,7 @@ import pytest
 
 import multivalid as mv
 from multivalid.errors import InputError
-from multivalid.joint.rank_scale import RankScale
+from multivalid.joint.rank_scale import EDGE, RankScale
 from multivalid.joint.reduction import PositiveMean, reduction_of
 
 BENCHMARKS = Path(__file__).parent.parent.parent / "benchmarks"
@@ -133,6 +133,9 @@ def test_rank_scale_laws():
     # Covered labels are covered on the new scale too.
     for value in (0.0, 50.0, 2000.0):
         assert np.mean(spread <= scale.forward(np.array([value]))[0]) == pytest.approx(np.mean(y <= value), abs=2e-3)
+    # Shares stay inside (0, 1), where log-odds are finite, also beyond the labels.
+    beyond = scale.forward(np.array([-1e6, y.max(), 1e9]))
+    np.testing.assert_array_equal(beyond, [EDGE, 1 - EDGE, 1 - EDGE])
     again = RankScale.from_json(scale.to_json())
     np.testing.assert_array_equal(again.forward(values), scale.forward(values))
 
