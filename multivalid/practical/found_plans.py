@@ -137,11 +137,6 @@ class Part:
         """Predictions of a plan for the rows held out."""
         return self.base if plan.untouched else self.loss.link.final(self._eta(plan, self.out, self.codes_out))
 
-    def gain(self, plan: Plan) -> Array:
-        """Weighted score gained over the input on each row held out."""
-        score = self.loss.prop.score
-        return np.asarray(self.out.weights * (score(self.base, self.out.labels) - score(self.predicted(plan), self.out.labels)))
-
     def _eta(self, plan: Plan, rows: LinkRows, codes: Codes, widened: bool = False) -> Array:
         eta = plan.start.eta(rows if widened else self._with_rules(rows, codes, plan.rules))
         add_trees(plan.trees, codes, eta)

@@ -98,3 +98,18 @@ def test_fewer_rows_than_one_split_needs_are_all_asked():
     note = mv.multicalibrate(y, np.full(3000, 0.45), groups=[], data=data, features=["a", "b"]).certificate.note
     assert "confirmed on all 3,000 rows, a fifth at a time that was not fitted" in note
     assert "with at least 20 of the 3,000 rows not fitted" in note
+
+
+def test_a_group_that_is_plainly_off_is_found_on_few_rows() -> None:
+    """The young have three tenths more events than predicted, 6,000 rows: most fits from columns see it, and come nearer to the truth."""
+    changed, before, after = 0, 0.0, 0.0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        data = pd.DataFrame({"age": rng.integers(10, 90, 6000), "x": rng.normal(size=6000), "p": rng.beta(2, 5, 6000)})
+        truth = np.clip(data["p"] * np.where(data["age"] < 25, 1.3, 1.0), 0, 1).to_numpy()
+        data["y"] = (rng.random(6000) < truth).astype(float)
+        made = mv.multicalibrate("y", "p", data=data, groups=[], features=["age", "x"]).predict("p", data=data)
+        changed += not np.array_equal(made, data["p"])
+        before, after = before + float(np.mean((data["p"] - truth) ** 2)), after + float(np.mean((made - truth) ** 2))
+    assert changed >= 4
+    assert after < 0.7 * before
