@@ -33,12 +33,11 @@ if TYPE_CHECKING:
     from multivalid.grid import Grid
     from multivalid.groups.remote import Frame
     from multivalid.properties import Property
-    from multivalid.several.certificate import SeveralCertificate
     from multivalid.sources.given import Given
     from multivalid.sources.open import Source
 
     T = TypeVar("T", bound=Target, default=Property)
-    C = TypeVar("C", bound=Certificate[Any, Any, Any] | SeveralCertificate, default=Certificate)
+    C = TypeVar("C", bound=Certificate[Any, Any, Any], default=Certificate)
 else:
     from typing import TypeVar
 

@@ -13,8 +13,9 @@ from multivalid.groups.remote import Frame, draw, fetch, gather, lazy_frame
 from multivalid.properties import Property, Target
 from multivalid.sources.engine_opening import open_engine
 from multivalid.sources.given import Given
+from multivalid.sources.marks import holds
 from multivalid.sources.open import Source
-from multivalid.sources.rows import marked, open_rows
+from multivalid.sources.rows import open_rows
 
 SAMPLE = 1_000_000  # rows of a lazy frame that come to the driver, where columns of it are searched
 
@@ -92,8 +93,9 @@ def open_to_fit(target: Target, given: Given, searched: Searched | None, seed: i
         given.y_true, given.y_pred, groups=given.groups, data=data, sample_weight=given.sample_weight, width=len(target.coordinates),
         target=target, cluster=given.others["cluster"],
     )  # fmt: skip
-    target.check_sides(rows.columns, rows.labels, most=0.5)  # a fit repairs what crosses here and there
-    return Opened(rows, marked(holdout, data, "holdout"), note)
+    if target.joint:
+        target.check_sides(rows.columns, rows.labels, most=0.5)  # a fit repairs what crosses here and there
+    return Opened(rows, holds(holdout, data, "holdout") if isinstance(holdout, str) else holdout, note)
 
 
 def _sample(frame: Frame, seed: int) -> tuple[Any, str]:

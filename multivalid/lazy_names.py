@@ -45,7 +45,9 @@ class LazyModule(ModuleType):
     """
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self.__name__), name)
+        found = getattr(import_module(self.__name__), name)
+        setattr(self, name, found)  # the next one who asks does not come here
+        return found
 
 
 if not TYPE_CHECKING:

@@ -162,10 +162,8 @@ class ArrayValues:
         return self._parts[1]
 
 
-def given_grids(grid: Any, coordinates: int) -> tuple[Grid, ...] | None:
-    """The grid that the user gave, as one per coordinate; None when levels are to be chosen."""
-    if grid is None:
-        return None
+def given_grids(grid: Any, coordinates: int) -> tuple[Grid, ...]:
+    """The grid that the user gave, as one per coordinate."""
     grids = tuple(grid) if coordinates > 1 and isinstance(grid, Sequence) else (grid,)
     if len(grids) != coordinates or not all(isinstance(one, Grid) for one in grids):
         if coordinates == 1:

@@ -124,7 +124,7 @@ def audit(
         given.y_true, given.y_pred, groups=given.groups, data=given.data, target=target, sample_weight=given.sample_weight,
         cluster=given.others["cluster"],
     )  # fmt: skip
-    if isinstance(source, MemorySource):
+    if target.joint and isinstance(source, MemorySource):
         target.check_sides(source.columns, source.labels)
     found = audit_source(source, target, grid)
     found.given = (y_true, y_pred, data, sample_weight, cluster)
@@ -141,7 +141,7 @@ def audit_source(source: Opened, target: Target, grid: Any = None, *, beyond: bo
     `beyond` lets predictions outside the grid's range count at its outermost levels; without `values` the labels are not asked what
     the predictions should have been where that takes a pass of its own.
     """
-    grids = given_grids(grid, len(target.coordinates))
+    grids = None if grid is None else given_grids(grid, len(target.coordinates))
     if target.kind != "several":
         assert not isinstance(source, EngineColumns)  # it has several
         read = [_tabulate(source, target, grids, beyond, values)]
@@ -151,16 +151,15 @@ def audit_source(source: Opened, target: Target, grid: Any = None, *, beyond: bo
             _tabulate(source.column(k), coordinate.predicted, own[k], beyond, values)
             for k, coordinate in enumerate(target.coordinates)
         ]
-    made = _class_for(target)(source, target, Tabulated(*(sum(columns, ()) for columns in zip(*read, strict=True))))
+    result = Audit if target.kind == "single" else _class_of_columns(target)
+    made = result(source, target, Tabulated(*(sum(columns, ()) for columns in zip(*read, strict=True))))
     if source.clustered:
         _ = made.coordinates  # now: clusters take a pass over the rows, and an engine may be closed by the time somebody looks
     return made
 
 
-def _class_for(target: Target) -> type[Audit]:
-    """The class that knows this kind of target; what only some of them need is imported with them."""
-    if target.kind == "single":
-        return Audit
+def _class_of_columns(target: Target) -> type[Audit]:
+    """The class that knows this target of several columns; what only some of them need is imported with them."""
     if target.joint:
         from multivalid.audit.pair import PairAudit
 
@@ -177,8 +176,10 @@ def _tabulate(source: Source, target: Target, grids: tuple[Grid, ...] | None, be
     elif not beyond:
         source.check(*grids)
     sums = source.cells(target, grids)
-    if values or sums[0].moments is not None:
-        laws = source.laws(target, grids, sums)
+    if sums[0].moments is not None:
+        laws = None  # they are worked out when somebody looks
+    elif values:
+        laws = source.laws(target, grids)
     else:
         laws = Laws.unknown(len(target.coordinates), *sums[0].weight.shape)
     return Tabulated(grids, sums, (laws,))

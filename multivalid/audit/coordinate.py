@@ -15,7 +15,7 @@ from multivalid.cells.chance import Evidence, Findings, evidence, findings
 from multivalid.cells.statistics import CellStatistics
 from multivalid.cells.sums import CellSums
 from multivalid.grid import Grid
-from multivalid.sources.laws import Laws
+from multivalid.sources.laws import Laws, laws_of_moments
 from multivalid.sources.open import Opened
 
 if TYPE_CHECKING:
@@ -81,17 +81,21 @@ class Tabulated(NamedTuple):
 
     grids: tuple[Grid, ...]
     sums: tuple[CellSums, ...]
-    laws: tuple[Laws, ...]  # one per column; one for all of a pair
+    laws: tuple[Laws | None, ...]  # one per column, one for all of a pair; None where they follow from the moments among the sums
 
 
 def audit_columns(source: Opened, target: Target, read: Tabulated) -> tuple[CoordinateAudit, ...]:
     """The audit of every column on its own levels; tests and intervals hold for all of them together."""
     parts = list(zip(target.coordinates, read.grids, read.sums, strict=True))
     rows = [evidence_of(source, *part) for part in parts]
-    return tuple(
-        audit_coordinate(source, *part, law, said, one)
-        for part, law, said, one in zip(parts, read.laws, findings(rows), rows, strict=True)
-    )
+    made = []
+    for part, laws, said, one in zip(parts, read.laws, findings(rows), rows, strict=True):
+        coordinate, _, sums = part
+        if laws is None:
+            assert sums.moments is not None
+            laws = laws_of_moments(coordinate.predicted, sums.moments)
+        made.append(audit_coordinate(source, *part, laws, said, one))
+    return tuple(made)
 
 
 def audit_coordinate(

@@ -18,6 +18,7 @@ from multivalid.cells.short_names import WIDEST
 from multivalid.cells.statistics import CellStatistics
 from multivalid.cells.sums import CellSums
 from multivalid.levels import SIGNIFICANCE
+from multivalid.sources.laws import Laws
 
 
 class PairAudit(Audit):
@@ -46,7 +47,14 @@ class PairAudit(Audit):
     @cached_property
     def cells(self) -> PairCells:  # type: ignore[override]  # of both coordinates together
         """Everything by (level⁰, level¹, group)."""
-        return PairCells.of(self._read.sums, self._read.laws[0], [len(grid) for grid in self.grids])
+        return PairCells.of(self._read.sums, self._laws, [len(grid) for grid in self.grids])
+
+    @property
+    def _laws(self) -> Laws:
+        """What both predictions should have been; a pair's sums hold no moments that would decide it."""
+        (laws,) = self._read.laws
+        assert laws is not None
+        return laws
 
     @cached_property
     def coordinates(self) -> tuple[CoordinateAudit, ...]:
@@ -72,7 +80,7 @@ class PairAudit(Audit):
                 "debiased": debiased[k],
                 **chance_columns(said[k], rows[k]),
                 "prediction": alone.group_prediction,
-                "value": self._read.laws[0].groups[k],
+                "value": self._laws.groups[k],
             }
             levels = alone.columns(table["name"], grid.points) | cell_columns(rows[k], alone.weight > 0)
             # A joint score of both exists for some pairs, none for one coordinate.

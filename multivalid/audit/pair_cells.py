@@ -101,7 +101,8 @@ def pair_cells(
         labels, predictions, weights, FittedGroups.of_flags([str(g) for g in range(1, membership.groups)]), membership, None
     )
     places = shape[0] * shape[1]
-    return PairCells.of(source.cells_at(pair, place, places), source.laws_at(pair, place, places), shape)
+    sums = [source.coordinate_cells(coordinate, place, places) for coordinate in pair.coordinates]
+    return PairCells.of(sums, source.laws_at(pair, place, places), shape)
 
 
 def solved_cells(pair: Pair, labels: Array, weights: Array, place: Index, second: Array, membership: Membership) -> Array:

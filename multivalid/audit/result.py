@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from multivalid.grid import Grid
+    from multivalid.groups.family import FittedGroups
     from multivalid.properties import Target
     from multivalid.report.sources import Certified
     from multivalid.sources.open import Opened
@@ -82,9 +83,14 @@ class Audit:
 
     def __init__(self, source: Opened, target: Target, read: Tabulated) -> None:
         self.property, self.grids = target, read.grids
-        self.groups = source.groups.noting([*source.notes, *dict.fromkeys(one.note for one in read.laws)])
         self._source, self._read = source, read
         self.given: tuple[Any, ...] | None = None  # labels, predictions, data, weights and clusters, as `audit` was given them
+
+    @cached_property
+    def groups(self) -> FittedGroups:
+        """Who was audited, with notes on what was left out, sampled or rounded."""
+        laws = dict.fromkeys(one.note for one in self._read.laws if one is not None)
+        return self._source.groups.noting([*self._source.notes, *laws])
 
     # ---- what chance allows one to say is worked out when it is first asked for -----------------------------------
     @cached_property

@@ -21,6 +21,7 @@ class ChanceTerms:
     law: Law
     mean_weight: float
     scale: float
+    unit: bool  # the two values of V differ by 1, so that u is the weight
 
     @classmethod
     def of(
@@ -29,7 +30,8 @@ class ChanceTerms:
         """`binary`: every label is 0 or 1; `largest`: about how large V is, where nothing else tells; `ends`: of the predictions."""
         law = law_of(coordinate, binary, outside=not 0 <= ends[0] <= ends[1] <= 1)
         known = isinstance(law, Residual) and isfinite(largest) and largest > 0
-        return cls(coordinate, law, mean_weight, ldexp(1.0, frexp(largest)[1]) if known else 1.0)
+        unit = isinstance(law, Coverage) or (isinstance(law, TwoValued) and _is_difference(coordinate))
+        return cls(coordinate, law, mean_weight, ldexp(1.0, frexp(largest)[1]) if known else 1.0, unit)
 
     def terms(self, ops: Ops, columns: Sequence[Any], label: Any, weight: Any, v: Any, plain: bool = False) -> dict[str, Term]:
         """The terms that the law needs besides those of every cell."""
@@ -41,16 +43,11 @@ class ChanceTerms:
         if isinstance(self.law, Coverage):
             low, high = -self.law.chance, 1 - self.law.chance
             tied = label == prediction
-        elif isinstance(self.law, TwoValued) and self._unit:
+        elif isinstance(self.law, TwoValued) and self.unit:
             low, high = prediction - 1.0, prediction
         elif isinstance(self.law, TwoValued):
             low, high = (self.coordinate.residual(ops, columns, ops.filled(end, label)) for end in (1.0, 0.0))
-        return self.law.terms(Row(w, v / self.scale, prediction, low, high, tied, plain and self._unit, ops.number))
-
-    @property
-    def _unit(self) -> bool:
-        """Whether the two values differ by 1, so that u is the weight."""
-        return isinstance(self.law, Coverage) or (isinstance(self.law, TwoValued) and _is_difference(self.coordinate))
+        return self.law.terms(Row(w, v / self.scale, prediction, low, high, tied, plain and self.unit, ops.number))
 
 
 def law_of(coordinate: Coordinate, binary: bool, outside: bool) -> Law:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -74,12 +75,15 @@ def tabulate_groups(membership: Membership, place: Index, columns: Sequence[Arra
     return list(found.values())
 
 
+@dataclass
 class _Histogram:
     """Sums by (code, place), and how a code's sums belong to groups: `shares` is (codes, groups), or None where group g has code g + 1."""
 
-    def __init__(self, codes: NDArray[np.unsignedinteger[Any]], size: int, places: int, shares: Array | None) -> None:
-        self.codes, self.size, self.places, self.shares = codes, size, places, shares
-        self.sums: Array | None = None
+    codes: NDArray[np.unsignedinteger[Any]]
+    size: int
+    places: int
+    shares: Array | None
+    sums: Array | None = None
 
     def add(self, rows: slice, place: Index, terms: Array) -> None:
         """Add the terms (rows, terms) of a run of rows."""

@@ -29,7 +29,7 @@ class Searched:
     @property
     def prop(self) -> Property | None:
         """The property where the coordinate has one of its own."""
-        return self.coordinate.prop if isinstance(self.coordinate, OwnColumn) else None
+        return self.coordinate.predicted if isinstance(self.coordinate, OwnColumn) else None
 
     @property
     def percent(self) -> bool:
@@ -54,7 +54,7 @@ def coordinates(target: Target, events: bool) -> list[Searched]:
 
 
 def _law(coordinate: Coordinate, events: bool) -> Law:
-    prop = coordinate.prop if isinstance(coordinate, OwnColumn) else None
+    prop = coordinate.predicted if isinstance(coordinate, OwnColumn) else None
     if isinstance(prop, Quantile):
         return TwoValued(jumps=True, outside=True)
     return TwoValued(outside=True) if isinstance(prop, EventProbability) or (isinstance(prop, Mean) and events) else Residual()

@@ -133,13 +133,10 @@ class Values(OneColumn):
         if series is None:
             return self._nothing(len(frame))
         if self.kind == TEXT:
-            return self._text_codes(frame)
+            number, texts = frame.texts(self.column)
+            code = [self._index.get(text, -1) for text in texts]
+            return np.array([*code, self.nowhere], dtype=np.int16)[number]  # a missing text has number -1, the last
         return self._flag_codes(series) if self.kind == BOOLEAN else whole_codes(series, self.values, self.nowhere)
-
-    def _text_codes(self, frame: Columns) -> Codes:
-        number, texts = frame.texts(self.column)
-        code = [self._index.get(text, -1) for text in texts]
-        return np.array([*code, self.nowhere], dtype=np.int16)[number]  # a missing text has number -1, the last
 
     def _flag_codes(self, series: nw.Series[Any]) -> Codes:
         from multivalid.groups.frames import booleans

@@ -51,7 +51,12 @@ class Columns:
     def texts(self, name: str) -> Texts:
         """The number of each row's text among the texts that occur, -1 where it is missing, and these texts."""
         if name not in self._texts:
-            self._texts[name] = _occurring(*_numbered(self[name]))
+            number, values = _numbered(self[name])
+            used = count_codes(number[number >= 0] if (number < 0).any() else number, len(values)) > 0
+            if not used.all():  # a category may be declared and not used
+                new = np.append(np.where(used, np.cumsum(used) - 1, -1), -1)
+                number, values = new[number], [value for value, there in zip(values, used, strict=True) if there]
+            self._texts[name] = number, values
         return self._texts[name]
 
     def codes(self, block: Block) -> Codes:
@@ -99,12 +104,3 @@ def _numbered(series: nw.Series[Any]) -> Texts:
         return np.full(len(series), -1), []
     found = texts.replace_strict(known, list(range(len(known))), default=-1, return_dtype=nw.Int32)
     return np.asarray(found.to_numpy()), known
-
-
-def _occurring(number: NDArray[Any], values: list[str]) -> Texts:
-    """Without the texts that no row has: a category may be declared and not used."""
-    used = count_codes(number[number >= 0] if (number < 0).any() else number, len(values)) > 0
-    if used.all():
-        return number, values
-    new = np.append(np.where(used, np.cumsum(used) - 1, -1), -1)
-    return new[number], [value for value, there in zip(values, used, strict=True) if there]

@@ -87,4 +87,5 @@ def _block(one: Kept, sources: Sources) -> Part:
         return flagged(sources.arrays.masks([one.block.start + code for code in one.codes]), sources.rows)
     assert sources.columns is not None
     codes = sources.columns.codes(one.block).astype(np.uint16) + np.uint16(1)  # none of them, -1, becomes 0
-    return Coded(codes, one.block.size).choose(one.codes)
+    part = Coded(codes, one.block.size)
+    return part if len(one.codes) == part.size else part.choose(one.codes)

@@ -37,13 +37,8 @@ class Fitter:
     def __post_init__(self) -> None:
         self.columns = [] if self.data is None else self.data.names
 
-    def fit(self, item: str | Predicate | Bins | Cross, label: str | None = None) -> tuple[Block, list[str]]:
+    def fit(self, item: str | Predicate | Bins, label: str | None = None) -> tuple[Simple, list[str]]:
         """The block of an item and one readable name per group."""
-        if isinstance(item, Cross):
-            return self._cross(item, label)
-        return self._part(item, label)
-
-    def _part(self, item: str | Predicate | Bins, label: str | None) -> tuple[Simple, list[str]]:
         if isinstance(item, Bins):
             return self._bins(item, label) if item.part is None else self._dates(item, item.part, label)
         if isinstance(item, Predicate):
@@ -184,8 +179,9 @@ class Fitter:
             self.notes.append(f"{item!r}: {inner.size + 1} bins instead of {item.k}, because of equal values")
         return (float(values.min()), *inner.tolist(), float(values.max()))
 
-    def _cross(self, item: Cross, label: str | None) -> tuple[Product, list[str]]:
-        fitted = [self._part(part, None) for part in item.parts]
+    def cross(self, item: Cross, label: str | None) -> tuple[Product, list[str]]:
+        """The block of combinations and one readable name for each."""
+        fitted = [self.fit(part) for part in item.parts]
         parts = tuple(block for block, _ in fitted)
         possible = math.prod(part.size for part in parts)
         if possible >= 2**62:

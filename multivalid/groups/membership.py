@@ -219,10 +219,6 @@ class Membership:
 
     def sizes(self) -> NDArray[np.intp]:
         """Number of rows of each group."""
-        return self._sizes
-
-    @cached_property
-    def _sizes(self) -> NDArray[np.intp]:
         return np.concatenate([part.sizes() for part in self.parts])
 
     def by_row(self) -> Bits:

@@ -12,7 +12,7 @@ from multivalid.groups.blocks import Block
 from multivalid.groups.columns import Columns
 from multivalid.groups.evaluation import Sources
 from multivalid.groups.fitting import Fitter
-from multivalid.groups.items import Entry, Flags
+from multivalid.groups.items import Cross, Entry, Flags
 from multivalid.groups.kept import EVERYONE, Kept, Span
 from multivalid.groups.membership import Membership
 from multivalid.groups.nodes import render
@@ -56,21 +56,22 @@ def fit_family(entries: Sequence[Entry], min_size: int, missing: bool, data: Any
     if data is None and rows is None and not flags:
         chosen, kept = _kept(fitted, candidates, _reasons_without_rows(fitted, candidates), notes)
         return Family(chosen, kept, len(arrays), notes, None)
-    sources = Sources.of(columns, _columns(fitted), arrays, rows)
+    used = dict.fromkeys(name for one in fitted if not isinstance(one.block, Span) for name in one.block.columns)
+    sources = Sources.of(columns, tuple(used), arrays, rows)
     if sources.rows == 0:
         raise InputError("groups cannot be fitted on empty data: at least one row is needed.")
     members = sources.membership(fitted)
     reasons = list(_reasons(members, candidates, min_size))
     chosen, kept = _kept(fitted, candidates, iter(reasons), notes)
     left = [0, *(g for g, reason in enumerate(reasons, 1) if reason is None)]
-    return Family(chosen, kept, len(arrays), notes, members.choose(left))
+    return Family(chosen, kept, len(arrays), notes, members if len(left) == len(candidates) + 1 else members.choose(left))
 
 
 def _blocks(entries: Sequence[Entry], fitter: Fitter) -> Iterator[tuple[Block | Span, list[str]]]:
     columns = numbered = 0
     for entry in entries:
         if not isinstance(entry.item, Flags):
-            yield fitter.fit(entry.item, entry.label)
+            yield fitter.cross(entry.item, entry.label) if isinstance(entry.item, Cross) else fitter.fit(entry.item, entry.label)
             continue
         size = len(entry.item.names)
         names = []
@@ -85,11 +86,6 @@ def _array_name(label: str | None, index: int, size: int, numbered: int) -> str:
     if label is None:
         return f"group {numbered}"
     return label if size == 1 else f"{label} {index + 1}"
-
-
-def _columns(fitted: Sequence[Kept]) -> tuple[str, ...]:
-    used = (one.block.columns for one in fitted if not isinstance(one.block, Span))
-    return tuple(dict.fromkeys(name for names in used for name in names))
 
 
 def _reasons(members: Membership, names: Sequence[str], min_size: int) -> Iterator[str | None]:
@@ -127,22 +123,23 @@ def _kept(
             name, reason = next(remaining), next(reasons)
             if reason is None:
                 codes.append(code)
-                chosen[_unused(name, chosen)] = None
+                chosen[_unused(name, chosen) if name in chosen else name] = None
             elif isinstance(reason, TooFew):
                 small.append((name, reason))
             elif (note := f"group {name!r} {reason}: left out") not in notes:
                 notes.append(note)
         kept.append(Kept(one.block, tuple(codes)))
-    notes += _small_note(small)
+    if small:
+        notes.append(_small_note(small))
     return tuple(chosen), tuple(kept)
 
 
-def _small_note(small: Sequence[tuple[str, TooFew]]) -> list[str]:
+def _small_note(small: Sequence[tuple[str, TooFew]]) -> str:
     """One line, however many groups are too small."""
-    if len(small) < 2:
-        return [f"group {name!r} {reason}: left out" for name, reason in small]
+    if len(small) == 1:
+        return f"group {small[0][0]!r} {small[0][1]}: left out"
     named = ", ".join(repr(name) for name, _ in small[:NAMED]) + (", …" if len(small) > NAMED else "")
-    return [f"{len(small):,} groups have fewer rows than min_size={small[0][1].limit}: left out ({named})"]
+    return f"{len(small):,} groups have fewer rows than min_size={small[0][1].limit}: left out ({named})"
 
 
 def _unused(name: str, taken: dict[str, None]) -> str:

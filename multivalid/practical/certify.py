@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +14,7 @@ from multivalid.cells.sentences import unknown_lines
 from multivalid.cells.tabulate import tabulate_groups
 from multivalid.grid import Grid
 from multivalid.practical.start import chance_limit
-from multivalid.properties.base import Facts, Property
+from multivalid.properties.base import Property
 from multivalid.sources.memory import MemorySource as Rows
 
 NEGLIGIBLE = 1e-5  # of V's bound: a mean V below this is rounding and the fit's own tolerance, not a violation
@@ -35,67 +33,38 @@ def certify(
     note: str,
 ) -> Certificate:
     """Conditional on the levels of the final predictions, which `rows` carry; the tests are those of an audit of the same rows."""
-    return measure(rows, prop, grid).certificate(updates, potential, alpha=alpha, stopped=stopped, note=note)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """All that a certificate needs of the rows, so that they may change, or go, before anybody asks for it.
-
-    Attributes
-    ----------
-    found : the audit of the final predictions, whose sums are taken and whose tests are made when they are needed
-    facts : what is known of the property on these labels
-    optimal : the best mean score of any predictor
-    trivial : the error of the best constant
-    """
-
-    found: Audit
-    facts: Facts
-    optimal: float
-    trivial: float | None
-
-    def certificate(self, updates: int, potential: list[float], *, alpha: float | None, stopped: bool, note: str) -> Certificate:
-        """What may be stated after so many updates, with these mean scores after each."""
-        found, facts, trivial, error = self.found, self.facts, self.trivial, self.found.error
-        negligible = (NEGLIGIBLE * facts.bound) ** 2
-        off = found.off if error > negligible else []
-        goal = alpha if alpha is not None else _yardstick(found, negligible, bool(off))
-        reached = error <= goal and not off
-        # Where nothing was asked the tests decide, and promise nothing where none could be made.
-        untested = alpha is None and error > negligible and nothing_told(found)
-        empty = untested or (alpha is not None and trivial is not None and goal > trivial)
-        status = "budget" if stopped else (("vacuous" if empty else "converged") if reached else "blocked")
-        said = on_rows_fitted(found) if error > negligible else ""
-        noise = [ONLY_NOISE] if status == "blocked" and not off else []
-        return Certificate(
-            status=status,
-            mode="practical",
-            alpha=goal,
-            error=error,
-            updates=updates,
-            update_bound=None,
-            initial=potential[0],
-            optimal=self.optimal,
-            potential=np.array(potential),
-            least_drop=float("nan"),
-            drop_bound=0.0,
-            lipschitz=float("nan") if facts.lipschitz is None else facts.lipschitz,
-            steepest=float("nan"),
-            blocked=_beyond(found) if status == "blocked" else [],
-            note="\n".join(line for line in (note, said, *noise) if line),
-            asked=alpha is not None,
-            trivial=trivial,
-        )
-
-
-def measure(rows: Rows, prop: Property, grid: Grid) -> Measured:
-    """The sums over the rows fitted, which carry their final predictions."""
+    found = audit_source(rows, prop, grid, beyond=True, values=False)
+    facts, trivial, error = label_facts(prop, rows.labels, rows.weights), _of_a_constant(rows, prop), found.error
     best = prop.score(prop.solve_points(rows.labels), rows.labels)
-    return Measured(
-        audit_source(rows, prop, grid, beyond=True, values=False), label_facts(prop, rows.labels, rows.weights),
-        float(rows.weights @ best / rows.weights.sum()), _of_a_constant(rows, prop),
-    )  # fmt: skip
+    negligible = (NEGLIGIBLE * facts.bound) ** 2
+    off = found.off if error > negligible else []
+    goal = alpha if alpha is not None else _yardstick(found, negligible, bool(off))
+    reached = error <= goal and not off
+    # Where nothing was asked the tests decide, and promise nothing where none could be made.
+    untested = alpha is None and error > negligible and nothing_told(found)
+    empty = untested or (alpha is not None and trivial is not None and goal > trivial)
+    status = "budget" if stopped else (("vacuous" if empty else "converged") if reached else "blocked")
+    said = on_rows_fitted(found) if error > negligible else ""
+    noise = [ONLY_NOISE] if status == "blocked" and not off else []
+    return Certificate(
+        status=status,
+        mode="practical",
+        alpha=goal,
+        error=error,
+        updates=updates,
+        update_bound=None,
+        initial=potential[0],
+        optimal=float(rows.weights @ best / rows.weights.sum()),
+        potential=np.array(potential),
+        least_drop=float("nan"),
+        drop_bound=0.0,
+        lipschitz=float("nan") if facts.lipschitz is None else facts.lipschitz,
+        steepest=float("nan"),
+        blocked=_beyond(found) if status == "blocked" else [],
+        note="\n".join(line for line in (note, said, *noise) if line),
+        asked=alpha is not None,
+        trivial=trivial,
+    )
 
 
 def _of_a_constant(rows: Rows, prop: Property) -> float | None:

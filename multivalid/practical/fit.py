@@ -21,7 +21,7 @@ from multivalid.grid import Grid, level_count
 from multivalid.practical import accept, newton, start
 from multivalid.practical.accept import Candidate
 from multivalid.practical.all_rows import refit
-from multivalid.practical.certify import measure
+from multivalid.practical.certify import certify
 from multivalid.practical.data import LinkRows, Matching, shuffle, unit_numbers
 from multivalid.practical.link import Link, choose_link
 from multivalid.practical.predictor import LinkPredictor
@@ -103,7 +103,8 @@ def fit(
     if len(rows) < len(source):
         done, note = _on_all_rows(source, rows, prop, goal, done, at_random)
     predictor, grid = done.predictor, done.predictor.grid
-    measured = measure(rows.with_predictions(done.final), prop, grid)
+    # Labels and weights may be the caller's own arrays, which may change before anybody asks for the certificate.
+    fitted = replace(rows, predictions=done.final, labels=rows.labels.copy(), weights=rows.weights.copy())
     if note and held is None:
         reached = audit_source(source.predicted_by(predictor), prop, grid, beyond=True, values=False).error
         note += f" Worst group error on all of them {reached:.3g}."
@@ -111,9 +112,10 @@ def fit(
     levels = grid.round(done.final) if rows is source else None
 
     def stated() -> Certificate:
-        certificate = measured.certificate(
-            len(predictor.patches), done.potential, alpha=goal.alpha, stopped=done.stopped, note=f"{note}\n{done.note}".strip()
-        )
+        certificate = certify(
+            fitted, prop, grid, len(predictor.patches), done.potential, alpha=goal.alpha, stopped=done.stopped,
+            note=f"{note}\n{done.note}".strip(),
+        )  # fmt: skip
         return certificate if found is None else judged_by(certificate, found)
 
     return PracticalFit(predictor, levels, stated, found)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -115,6 +115,13 @@ class Property(Target):
     True
     """
 
+    kind = "single"
+    of_event: ClassVar[bool] = False  # the probability of an event: V is prediction − 1 or prediction whatever the label
+    monotone_in_label: ClassVar[bool] = False  # V is monotone in the label, so that |V| is largest at the ends of the label range
+    # V(γ + c, y + c) = V(γ, y): sums may then be taken about any origin, which saves digits. S may change by an amount that depends on
+    # the label alone.
+    shift_invariant: ClassVar[bool] = False
+
     # ---- the formulas, written once for arrays and engines ----------------------------------------------------
     def residual(self, ops: Ops, prediction: Any, label: Any) -> Any:
         """V(prediction, label) as a formula."""
@@ -188,11 +195,6 @@ class Property(Target):
         return self.solve_segments(labels, np.ones_like(labels), np.arange(labels.size)) if known is None else np.asarray(known)
 
     @property
-    def of_event(self) -> bool:
-        """Whether it is the probability of an event, so that V is prediction − 1 or prediction whatever the label."""
-        return False
-
-    @property
     def two_values(self) -> tuple[float, float] | None:
         """The only two values that V can take, the lower first, where they depend on neither label nor prediction; else None."""
         return None
@@ -234,19 +236,6 @@ class Property(Target):
         """κ(y) of each label."""
         return np.asarray(self.scoring_constant(NUMPY, labels))
 
-    @property
-    def monotone_in_label(self) -> bool:
-        """Whether V is monotone in the label, so that |V| is largest at the ends of the label range."""
-        return False
-
-    @property
-    def shift_invariant(self) -> bool:
-        """Whether V(γ + c, y + c) = V(γ, y): sums may then be taken about any origin, which saves digits.
-
-        S may change by an amount that depends on the label alone.
-        """
-        return False
-
     def check_engine(self) -> None:
         """Refuse a property that an engine cannot add up: one without moments, or with a Python function inside.
 
@@ -285,7 +274,13 @@ class Property(Target):
         return labels
 
     def _check_values(self, labels: Array, name: str) -> None:
-        self._check_domain(labels, name)
+        domain = self.label_domain
+        outside = np.flatnonzero((labels < domain.lo) | (labels > domain.hi)) if domain != REALS else np.empty(0, dtype=np.intp)
+        if outside.size:
+            raise InputError(
+                f"{name} must lie in [{domain.lo:g}, {domain.hi:g}] for {self!r}: {outside.size} values do not, the first at row "
+                f"{outside[0]} ({labels[outside[0]]:g}); rescale the labels or choose another property."
+            )
         with np.errstate(over="ignore", under="ignore"):
             denominator = self.must_be_positive(NUMPY, labels)
         if denominator is not None and not (denominator > 0).all():
@@ -293,17 +288,6 @@ class Property(Target):
             raise InputError(
                 f"{name} must keep the denominator of {self!r} positive: {len(bad)} labels do not, the first at row "
                 f"{bad[0]} (label {labels[bad[0]]:g}, denominator {denominator[bad[0]]:g})."
-            )
-
-    def _check_domain(self, labels: Array, name: str) -> None:
-        lo, hi = self.label_domain
-        if self.label_domain == REALS:
-            return
-        outside = np.flatnonzero((labels < lo) | (labels > hi))
-        if outside.size:
-            raise InputError(
-                f"{name} must lie in [{lo:g}, {hi:g}] for {self!r}: {outside.size} values do not, the first at row "
-                f"{outside[0]} ({labels[outside[0]]:g}); rescale the labels or choose another property."
             )
 
     @property
@@ -393,13 +377,8 @@ class Location(Property):
     def best_prediction(self, ops: Ops, label: Any) -> Any:
         return label
 
-    @property
-    def shift_invariant(self) -> bool:
-        return True
-
-    @property
-    def monotone_in_label(self) -> bool:
-        return True
+    shift_invariant = True
+    monotone_in_label = True
 
 
 def broadcast(prediction: ArrayLike, label: ArrayLike) -> tuple[Array, Array]:

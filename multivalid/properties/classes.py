@@ -43,6 +43,9 @@ class Classes(Target):
 
     classes: tuple[Hashable, ...]
 
+    names_labels = True
+    coupled = True
+
     def __init__(self, classes: Iterable[Hashable]) -> None:
         if isinstance(classes, (str, bytes)) or not np.iterable(classes):
             raise InputError(f'classes must be a list such as ["a", "b", "c"], got {classes!r}.')
@@ -155,14 +158,6 @@ class Classes(Target):
         """The log loss of codes that `check_labels` has seen, at most that of a probability of 1e-7."""
         chosen = np.asarray(predictions)[np.arange(codes.size), codes.astype(np.intp)]
         return np.asarray(-np.log(np.maximum(chosen, LEAST)))
-
-    @property
-    def names_labels(self) -> bool:
-        return True
-
-    @property
-    def coupled(self) -> bool:
-        return True
 
     def broken(self, rows: int, among: int) -> str:
         return f"In {rows:,} of {among:,} rows the probabilities of the classes do not sum to one." if rows else ""

@@ -29,6 +29,8 @@ class Entropic(Property):
 
     theta: float
 
+    monotone_in_label = True
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "theta", validate.real(self.theta, "theta"))
         if self.theta == 0:
@@ -45,10 +47,6 @@ class Entropic(Property):
 
     def best_prediction(self, ops: Ops, label: Any) -> Any:
         return label
-
-    @property
-    def monotone_in_label(self) -> bool:
-        return True
 
     def solve_segments(self, labels: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
         sizes = np.diff(np.append(starts, labels.size))

@@ -25,6 +25,8 @@ class GeometricMean(Property):
     10.0
     """
 
+    monotone_in_label = True
+
     def residual(self, ops: Ops, prediction: Any, label: Any) -> Any:
         return ops.log(ops.maximum(prediction, LEAST)) - ops.log(label)
 
@@ -36,10 +38,6 @@ class GeometricMean(Property):
 
     def best_prediction(self, ops: Ops, label: Any) -> Any:
         return label
-
-    @property
-    def monotone_in_label(self) -> bool:
-        return True
 
     @property
     def label_domain(self) -> Interval:

@@ -74,6 +74,8 @@ class EventProbability(Expectation):
     lo: float
     hi: float
 
+    of_event = True
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "lo", _end(self.lo, "lo"))
         object.__setattr__(self, "hi", _end(self.hi, "hi"))
@@ -82,10 +84,6 @@ class EventProbability(Expectation):
 
     def __repr__(self) -> str:
         return f"EventProbability({_end_text(self.lo)}, {_end_text(self.hi)})"
-
-    @property
-    def of_event(self) -> bool:
-        return True
 
     def transform(self, ops: Ops, label: Any) -> Any:
         return ops.number((label >= self.lo) & (label <= self.hi))

@@ -81,6 +81,7 @@ SEVERAL: dict[str, Entry] = {
     "quantiles": ("quantiles.Quantiles", (lambda text: [float(part) for part in text.split(",")],)),
     "classes": ("classes.Classes", (lambda text: [_made("classes.read_class")(part.strip()) for part in text.split(",")],)),
 }
+ENTRIES = {**CATALOGUE, **PAIRS, **FUNCTIONALS, **EITHER, **SEVERAL}
 # For every name with parameters, what a person would write.
 EXAMPLES = {
     "quantile": "quantile:0.9", "expectile": "expectile:0.9", "huber": "huber:1.5", "lp_quantile": "lp_quantile:1.5:0.9",
@@ -117,7 +118,7 @@ def register(name: str, prop: Named) -> Named:
     """
     if not isinstance(name, str) or not name.strip() or name != name.strip() or ":" in name:
         raise InputError(f"name must be text without a colon, nor blanks around it, got {name!r}.")
-    if name in _entries() or name == "bayes":
+    if name in ENTRIES or name == "bayes":
         raise InputError(f"{name!r} is a built-in property; choose another name.")
     from multivalid.properties.base import Property
     from multivalid.properties.pairs import Pair
@@ -197,15 +198,14 @@ def parse_any(text: str | Parsed) -> Parsed:
 
 
 def _build(text: str, name: str, values: list[str]) -> Parsed:
-    entries = _entries()
     # As people type them: VARIANCE, trimmed mean, Trimmed-Mean.
-    known = name if name in entries else "_".join(name.lower().replace("-", " ").split())
-    if known not in entries:
+    known = name if name in ENTRIES else "_".join(name.lower().replace("-", " ").split())
+    if known not in ENTRIES:
         import difflib
 
-        near = difflib.get_close_matches(known, [*entries, *_USER], n=3, cutoff=0.0)
+        near = difflib.get_close_matches(known, [*ENTRIES, *_USER], n=3, cutoff=0.0)
         raise InputError(f"property {text!r} is not known; did you mean {', '.join(map(repr, near[:-1]))} or {near[-1]!r}?")
-    build, readers = entries[known]
+    build, readers = ENTRIES[known]
     if not values and known in DEFAULTS:
         return _made(build)()  # type: ignore[no-any-return]
     if len(values) != len(readers):
@@ -228,10 +228,6 @@ def _made(build: str | Callable[..., Any]) -> Callable[..., Any]:
     module, name = build.split(".")
     found: Callable[..., Any] = getattr(import_module(f"multivalid.properties.{module}"), name)
     return found
-
-
-def _entries() -> dict[str, Entry]:
-    return {**CATALOGUE, **PAIRS, **FUNCTIONALS, **EITHER, **SEVERAL}
 
 
 def is_registered(spec: str) -> bool:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,20 +46,9 @@ def as_it_is(place: int, value: Any) -> Any:
 class Coordinate(ABC):
     """One column of a prediction: its V, S and Γ, where the other columns may have a say (the second coordinate of a pair)."""
 
-    @property
-    @abstractmethod
-    def column(self) -> int:
-        """Which column of the predictions this is."""
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """What it is called in tables and reports."""
-
-    @property
-    @abstractmethod
-    def predicted(self) -> Any:
-        """What it is a prediction of: a property, or a coordinate that is none by itself."""
+    column: int  # which column of the predictions this is
+    name: str  # what it is called in tables and reports
+    predicted: Any  # what it is a prediction of: a property, or a coordinate that is none by itself
 
     @property
     @abstractmethod
@@ -83,38 +72,26 @@ class Coordinate(ABC):
 class OwnColumn(Coordinate):
     """A property that reads its own column alone."""
 
-    prop: Property
-    index: int
-    title: str
-
-    @property
-    def column(self) -> int:
-        return self.index
-
-    @property
-    def name(self) -> str:
-        return self.title
-
-    @property
-    def predicted(self) -> Property:
-        return self.prop
+    predicted: Property
+    column: int
+    name: str
 
     @property
     def reading(self) -> Reading:
-        return self.prop.reading
+        return self.predicted.reading
 
     def residual(self, ops: Ops, columns: Sequence[Any], label: Any) -> Any:
         if ops is NUMPY:  # a user's property may know arrays only
-            return self.prop.identify(columns[self.index], label)
-        return self.prop.residual(ops, columns[self.index], label)
+            return self.predicted.identify(columns[self.column], label)
+        return self.predicted.residual(ops, columns[self.column], label)
 
     def scoring(self, ops: Ops, columns: Sequence[Any], label: Any) -> Any:
         if ops is NUMPY:
-            return self.prop.score(columns[self.index], label)
-        return self.prop.scoring(ops, columns[self.index], label)
+            return self.predicted.score(columns[self.column], label)
+        return self.predicted.scoring(ops, columns[self.column], label)
 
     def solve_segments(self, labels: Array, weights: Array, starts: NDArray[np.intp], earlier: Sequence[Array] = ()) -> Array:
-        return self.prop.solve_segments(labels, weights, starts)
+        return self.predicted.solve_segments(labels, weights, starts)
 
 
 class Target(ABC):
@@ -132,6 +109,15 @@ class Target(ABC):
            [ 0.25]])
     """
 
+    kind: ClassVar[Kind] = "several"  # how it is worked on: one column, two that need each other, or several under one constraint
+    joint: ClassVar[bool] = (
+        False  # whether cells are crossings of the levels of all columns (a pair), not levels of each column by itself
+    )
+    names_labels: ClassVar[bool] = False  # whether labels may be names, such as text, which `check_labels` turns into numbers
+    coupled: ClassVar[bool] = (
+        False  # whether the constraint moves every column of a row (shares of one whole): they are fitted together
+    )
+
     @property
     @abstractmethod
     def coordinates(self) -> tuple[Coordinate, ...]:
@@ -141,26 +127,6 @@ class Target(ABC):
     def keys(self) -> tuple[str, ...]:
         """What the columns of tables that speak of a coordinate begin with; empty where there is one coordinate only."""
         return tuple(coordinate.name for coordinate in self.coordinates)
-
-    @property
-    def joint(self) -> bool:
-        """Whether cells are crossings of the levels of all columns (a pair), rather than levels of each column by itself."""
-        return False
-
-    @property
-    def kind(self) -> Kind:
-        """How it is worked on: one column, two that need each other, or several under one constraint."""
-        return "pair" if self.joint else "single" if len(self.coordinates) == 1 else "several"
-
-    @property
-    def names_labels(self) -> bool:
-        """Whether labels may be names, such as text, which `check_labels` turns into numbers."""
-        return False
-
-    @property
-    def coupled(self) -> bool:
-        """Whether the constraint moves every column of a row (shares of one whole), so that columns are fitted together."""
-        return False
 
     @property
     @abstractmethod

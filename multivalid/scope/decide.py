@@ -102,7 +102,7 @@ def _several(target: Target) -> Verdict:
         f"itself; that predictions keep their constraint (quantiles do not cross, probabilities sum to one) is restored afterwards, and "
         f"what is promised is checked after that."
     )
-    used = tuple(dict.fromkeys(about_property(c.prop).hypotheses[0] for c in target.coordinates if isinstance(c, OwnColumn)))
+    used = tuple(dict.fromkeys(about_property(c.predicted).hypotheses[0] for c in target.coordinates if isinstance(c, OwnColumn)))
     return Verdict(repr(target), "alone", reason, None, used, None, (sources.SCOPE, sources.STEINWART))
 
 

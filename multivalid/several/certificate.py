@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,9 @@ FIELDS = ("mode", "keys", "parts", "potential", "holdout_loss", "broken", "note"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeveralCertificate:
-    """What was asked and reached for each column.
+class SeveralCertificate(Certificate):
+    """What was asked and reached for each column; made with `of`. The numbers of `Certificate` are of all columns together: the worst
+    status, the largest errors, all updates.
 
     Attributes
     ----------
@@ -46,34 +48,46 @@ class SeveralCertificate:
     (('quantile 0.2', 'quantile 0.8'), 2)
     """
 
-    mode: str
     keys: tuple[str, ...]
     parts: tuple[Certificate, ...]
-    potential: Array
     holdout_loss: Array | None = None
     broken: int = 0
-    note: str = ""
 
-    @property
-    def status(self) -> str:
-        """The worst of the columns' own; see `Certificate`."""
-        return max((part.status for part in self.parts), key=STATUS.index)
-
-    @property
-    def error(self) -> float:
-        """The largest V-error of any group and column on the rows fitted."""
-        return max(part.error for part in self.parts)
-
-    @property
-    def holdout_error(self) -> float | None:
-        """The same on rows held out; None where there were none."""
-        found = [part.holdout_error for part in self.parts if part.holdout_error is not None]
-        return max(found) if found else None
-
-    @property
-    def updates(self) -> int:
-        """Cells moved, of all columns."""
-        return sum(part.updates for part in self.parts)
+    @classmethod
+    def of(
+        cls,
+        *,
+        mode: str,
+        keys: tuple[str, ...],
+        parts: tuple[Certificate, ...],
+        potential: Array,
+        holdout_loss: Array | None = None,
+        broken: int = 0,
+        note: str = "",
+    ) -> SeveralCertificate:
+        """From the certificates of the columns."""
+        held = [part.holdout_error for part in parts if part.holdout_error is not None]
+        bounds = [part.update_bound for part in parts if part.update_bound is not None]
+        return cls(
+            status=max((part.status for part in parts), key=STATUS.index),
+            mode=mode,
+            alpha=max(part.alpha for part in parts),
+            error=max(part.error for part in parts),
+            updates=sum(part.updates for part in parts),
+            update_bound=sum(bounds) if len(bounds) == len(parts) else None,
+            potential=potential,
+            least_drop=min(_known(part.least_drop for part in parts)),
+            drop_bound=min(part.drop_bound for part in parts),
+            lipschitz=max(_known(part.lipschitz for part in parts)),
+            steepest=max(_known(part.steepest for part in parts)),
+            holdout_error=max(held) if held else None,
+            note=note,
+            asked=any(part.asked for part in parts),
+            keys=keys,
+            parts=parts,
+            holdout_loss=holdout_loss,
+            broken=broken,
+        )
 
     def summary(self) -> str:
         """The certificate in a few lines for a person."""
@@ -86,35 +100,20 @@ class SeveralCertificate:
             lines.append(f"On rows held out: {self.holdout_loss[0]:.6g} → {self.holdout_loss[-1]:.6g}.")
         return "\n".join([*lines, *([self.note] if self.note else [])])
 
-    def __str__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        from multivalid.notebook import panel
-
-        return panel(f"Certificate: {self.status}", self.summary())
-
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {
-            "mode": self.mode,
-            "keys": list(self.keys),
-            "parts": [part.to_json() for part in self.parts],
-            "potential": self.potential.tolist(),
-            "holdout_loss": None if self.holdout_loss is None else self.holdout_loss.tolist(),
-            "broken": self.broken,
-            "note": self.note,
-        }
+        parts = [part.to_json() for part in self.parts]  # the numbers of all columns follow from them
+        return {name: parts if name == "parts" else read.plain(getattr(self, name)) for name in FIELDS}
 
     @classmethod
-    def from_json(cls, data: Any, keys: tuple[str, ...], *, complete: bool = True) -> SeveralCertificate:
+    def from_json(cls, data: Any, *, complete: bool = True, keys: tuple[str, ...] = ()) -> SeveralCertificate:
         """The certificate that `to_json` described, every field checked; `keys` are those of the model's target."""
         found = read.record(data, "certificate", FIELDS)
         names = tuple(read.text(key, "certificate: keys") for key in read.items(found["keys"], "certificate: keys", len(keys)))
         if names != keys:
             raise ModelFileError(f"certificate: keys must be {list(keys)}, got {read.shown(list(names))}.")
         parts = read.items(found["parts"], "certificate: parts", len(keys))
-        return cls(
+        return cls.of(
             mode=read.text(found["mode"], "certificate: mode"),
             keys=keys,
             parts=tuple(Certificate.from_json(part, complete=complete) for part in parts),
@@ -123,6 +122,11 @@ class SeveralCertificate:
             broken=read.whole(found["broken"], "certificate: broken"),
             note=read.text(found["note"], "certificate: note"),
         )
+
+
+def _known(values: Iterable[float]) -> list[float]:
+    """Those that are numbers; one NaN where none is."""
+    return [value for value in values if value == value] or [float("nan")]
 
 
 def _two(value: Any, name: str) -> Array:

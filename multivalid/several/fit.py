@@ -60,7 +60,7 @@ def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> 
         else:
             one = _after(worked.stated[k], alone, prop, grid)
         made.append(one if seen is None else theorem.judged(one, seen.column(k), prop))
-    certificate = SeveralCertificate(
+    certificate = SeveralCertificate.of(
         mode=goal.mode,
         keys=target.keys,
         parts=tuple(made),

@@ -31,7 +31,7 @@ class Goal:
     def of(cls, target: Target, mode: str, grid: Any, m: Any, alpha: Any, lipschitz: Any, control: Control, seed: int) -> Goal:
         """Every option for every column: one value for all, or one each."""
         width = len(target.coordinates)
-        grids = given_grids(grid, width) or [None] * width
+        grids = [None] * width if grid is None else given_grids(grid, width)
         count, error, steep = (each(value, width, name) for value, name in ((m, "m"), (alpha, "alpha"), (lipschitz, "lipschitz")))
         return cls(mode, grids, count, error, steep, control, seed)
 

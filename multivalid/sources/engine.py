@@ -35,7 +35,7 @@ from multivalid.sources.engine_tables import BEFORE, tabulate_cells, tabulate_te
 from multivalid.sources.guesses import Guesses
 from multivalid.sources.holdout import held_out
 from multivalid.sources.joined import joined
-from multivalid.sources.laws import Laws, laws_of_moments, laws_of_rows
+from multivalid.sources.laws import Laws, laws_of_rows
 from multivalid.sources.looked_up import Lines
 from multivalid.sources.memory import MemorySource, too_far_out
 from multivalid.sources.sets import Asked, tabulate_sets
@@ -183,11 +183,9 @@ class EngineSource:
         score = coordinate.scoring(expressions(), [nw.col(PREDICTION)], nw.col(LABEL))
         return float(fetch(self.frame.select((w * score).sum().alias("s")))["s"].item() / self.totals.weight)
 
-    def laws(self, target: Target, grids: Sequence[Grid], cells: Sequence[CellSums]) -> Laws:
+    def laws(self, target: Target, grids: Sequence[Grid]) -> Laws:
         """Γ of the labels of every (level, group) and of every group, with a note where that is not exact."""
         prop, grid = target.coordinates[0].predicted, grids[0]
-        if cells[0].moments is not None:
-            return laws_of_moments(prop, cells[0].moments)
         try:
             law = probe.laws(self, grid)
         except Crowded:

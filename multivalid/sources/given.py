@@ -44,17 +44,15 @@ class Given:
         """The same with labels that are numbers and known, and missing values of columns ignored, where the options ask for it."""
         if missing_rows not in MISSING_ROWS:
             raise InputError(f'missing_rows must be "refuse" or "drop", got {missing_rows!r}.')
-        made = self._with_columns_as_groups()
+        names = named_columns(self.groups)
+        made = self if names is None else self._with_columns_as_groups(names)
         if missing is not None:
             made = made._regarding(missing)
         if positive is not None:
             made = made._events(Event.of(positive))
         return made._known() if missing_rows == "drop" else made
 
-    def _with_columns_as_groups(self) -> Given:
-        names = named_columns(self.groups)
-        if names is None:
-            return self
+    def _with_columns_as_groups(self, names: tuple[str, ...]) -> Given:
         if self.data is None:
             return replace(self, groups=list(names), data=self.groups)
         given = eager(self.groups)

@@ -63,17 +63,14 @@ def laws_of_rows(
 
 def laws_of_moments(prop: Property, moments: Array) -> Laws:
     """Γ from sums Σw·t_k(y) (places, groups, K), for properties whose moments decide it."""
-    return Laws(_from_moments(prop, moments)[None], _from_moments(prop, moments.sum(axis=0))[None])
-
-
-def _from_moments(prop: Property, sums: Array) -> Array:
-    filled = sums[..., 0] > 0
-    out = np.full(filled.shape, np.nan)
-    if filled.any():
-        solved = prop.solve_moments(sums[filled] / sums[filled][:, :1])
-        assert solved is not None
-        out[filled] = solved
-    return out
+    found = []
+    for sums in (moments, moments.sum(axis=0)):
+        filled = sums[..., 0] > 0
+        out = np.full(filled.shape, np.nan)
+        if filled.any():
+            out[filled] = prop.solve_moments(sums[filled] / sums[filled][:, :1])
+        found.append(out[None])
+    return Laws(found[0], found[1])
 
 
 class Segments(NamedTuple):

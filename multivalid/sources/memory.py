@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -26,7 +26,7 @@ from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership
 from multivalid.levels import ArrayValues, LevelPolicy
 from multivalid.properties.base import Array
-from multivalid.sources.laws import Laws, laws_of_moments, laws_of_rows
+from multivalid.sources.laws import Laws, laws_of_rows
 from multivalid.sources.marks import holds
 from multivalid.sources.totals import Totals
 
@@ -64,6 +64,8 @@ class MemorySource:
     given: int | None = None
     cluster: Index | None = None
 
+    notes: ClassVar[list[str]] = []  # what was sampled or rounded on the way
+
     def __len__(self) -> int:
         return int(self.labels.size)
 
@@ -71,11 +73,6 @@ class MemorySource:
     def like(self) -> nw.DataFrame[Any] | None:
         """The frame whose kind tables are made in."""
         return self.frame
-
-    @property
-    def notes(self) -> list[str]:
-        """What was sampled or rounded on the way; nothing, in memory."""
-        return []
 
     @property
     def own_frame(self) -> nw.DataFrame[Any] | None:
@@ -86,7 +83,7 @@ class MemorySource:
     @cached_property
     def columns(self) -> Array:
         """Predictions as (rows, columns), also for a single column."""
-        return self.predictions.reshape(len(self), -1)
+        return self.predictions.reshape(self.labels.size, -1)
 
     @cached_property
     def totals(self) -> Totals:
@@ -94,7 +91,7 @@ class MemorySource:
         y, p, w = self.labels, self.columns, self.weights
         used = y[w > 0]
         return Totals(
-            len(self), float(w.sum()), float(w @ w),
+            y.size, float(w.sum()), float(w @ w),
             float(p.min()), float(p.max()), float(y.min()), float(y.max()), float(used.min()), float(used.max()),
             binary=bool(((y == 0) | (y == 1)).all()),
         )  # fmt: skip
@@ -133,16 +130,11 @@ class MemorySource:
 
     def cells(self, target: Target, grids: Sequence[Grid]) -> tuple[CellSums, ...]:
         """The sums of every coordinate over (place × group), a place being a combination of the levels of all columns."""
-        return self.cells_at(target, *self.place(grids))
+        place, places = self.place(grids)
+        return tuple(self.coordinate_cells(coordinate, place, places) for coordinate in target.coordinates)
 
-    def cells_at(self, target: Target, place: Index, places: int) -> tuple[CellSums, ...]:
-        """The same at given places of the rows."""
-        return tuple(self._cells(coordinate, place, places) for coordinate in target.coordinates)
-
-    def laws(self, target: Target, grids: Sequence[Grid], cells: Sequence[CellSums]) -> Laws:
-        """Γ of the labels of every (place, group) and of every group; `cells` are the sums at the same places."""
-        if cells[0].moments is not None:
-            return laws_of_moments(target.coordinates[0].predicted, cells[0].moments)
+    def laws(self, target: Target, grids: Sequence[Grid]) -> Laws:
+        """Γ of the labels of every (place, group) and of every group."""
         return self.laws_at(target, *self.place(grids))
 
     def laws_at(self, target: Target, place: Index, places: int) -> Laws:
@@ -161,9 +153,13 @@ class MemorySource:
         """Whether every weight is one: rows, weight and squared weight are then the same sum."""
         return bool((self.weights == 1).all())
 
-    def _cells(self, coordinate: Coordinate, place: Index, places: int) -> CellSums:
-        v = self.residuals(coordinate)
-        chance = self.chance_terms(coordinate, v)
+    def coordinate_cells(self, coordinate: Coordinate, place: Index, places: int) -> CellSums:
+        """The sums of one coordinate at given places of the rows."""
+        v, said = self.residuals(coordinate), self.columns[:, coordinate.column]
+        chance = ChanceTerms.of(
+            coordinate, binary=self.totals.of_events, mean_weight=self.totals.weight / max(v.size, 1),
+            largest=float(np.abs(v).max(initial=0.0)), ends=(float(said.min(initial=np.inf)), float(said.max(initial=-np.inf))),
+        )  # fmt: skip
         found = tabulate_terms(self.membership, place, places, lambda rows: self._terms(coordinate, chance, rows, v[rows]))
         names = [name for name in found if name.startswith(MOMENT)]
         moments = np.stack([found["weight"], *(found.pop(name) for name in names)], axis=2) if names else None
@@ -191,14 +187,6 @@ class MemorySource:
         """Mean score of the predictions."""
         score = coordinate.scoring(Arrays.ops, list(self.columns.T), self.labels)
         return float(self.weights @ score / self.weights.sum())
-
-    def chance_terms(self, coordinate: Coordinate, v: Array) -> ChanceTerms:
-        """What is known of V when predictions are right, and the terms to sum."""
-        largest = float(max(v.max(initial=0.0), -v.min(initial=0.0)))
-        said = self.columns[:, coordinate.column]
-        ends = float(said.min(initial=np.inf)), float(said.max(initial=-np.inf))
-        mean_weight = self.totals.weight / max(len(self), 1)
-        return ChanceTerms.of(coordinate, binary=self.totals.of_events, mean_weight=mean_weight, largest=largest, ends=ends)
 
     @property
     def clustered(self) -> bool:
@@ -324,11 +312,12 @@ class MemorySource:
 
 def deciding_statistics(coordinate: Coordinate, labels: Array) -> list[Array]:
     """t_1(y), t_2(y), … of every row where Γ of a single coordinate follows from their means; else nothing."""
-    none = coordinate.predicted.moments(labels[:0])
-    if none is None or coordinate.predicted.solve_moments(np.ones((1, none.shape[1]))) is None:
+    columns = coordinate.predicted.statistics(Arrays.ops, labels)
+    if columns is None:  # a user's property may know arrays only
+        moments = coordinate.predicted.moments(labels)
+        columns = [] if moments is None else moments.T[1:]
+    if coordinate.predicted.solve_moments(np.ones((1, len(columns) + 1))) is None:
         return []
-    found = coordinate.predicted.statistics(Arrays.ops, labels)
-    columns = coordinate.predicted.moments(labels).T[1:] if found is None else found  # a user's property may know arrays only
     return [np.ascontiguousarray(column) for column in columns]
 
 

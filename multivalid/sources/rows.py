@@ -15,7 +15,6 @@ from multivalid.groups.family import FittedGroups, Groups
 from multivalid.groups.items import Entry, Flags
 from multivalid.groups.membership import Membership
 from multivalid.properties.base import Array
-from multivalid.sources.marks import holds
 from multivalid.sources.memory import MemorySource
 
 if TYPE_CHECKING:
@@ -47,12 +46,13 @@ def open_rows(
         predictions = target.check_predictions(predictions)
     validate.same_length(predictions, labels.size, "y_pred", "y_true")
     weights = validate.weights(resolve(sample_weight, frame, "sample_weight"), labels.size)
-    _check_size(float(weights.max()))
+    if not 1 / LARGEST_WEIGHT <= (largest := float(weights.max())) <= LARGEST_WEIGHT:  # their squares must be numbers
+        raise _too_far_apart(largest)
     if frame is not None and len(frame) != labels.size:
         raise InputError(f"y_true has {labels.size} rows but data has {len(frame)}; both must describe the same rows.")
     if target is not None:
         labels = target.check_labels(labels if weights.all() else np.where(weights > 0, labels, labels[np.argmax(weights > 0)]))
-    units = cluster_numbers(cluster, frame, labels.size)
+    units = None if cluster is None else cluster_numbers(cluster, frame, labels.size)
     if weights.all():
         fitted, membership = _groups(groups, data, labels.size, arrays)
         return MemorySource(labels, predictions, weights, fitted, membership, frame, cluster=units)
@@ -72,19 +72,15 @@ def open_rows(
     return MemorySource(labels[kept], predictions[kept], weights[kept], fitted, membership, frame, kept, labels.size, units)
 
 
-def _check_size(largest: float) -> None:
-    """Refuse weights whose squares are no floating-point numbers."""
-    if not 1 / LARGEST_WEIGHT <= largest <= LARGEST_WEIGHT:
-        raise InputError(
-            f"sample_weight must have its largest value between {1 / LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, got {largest:.3g}; divide "
-            f"all weights by that: only their ratios matter."
-        )
+def _too_far_apart(largest: float) -> InputError:
+    return InputError(
+        f"sample_weight must have its largest value between {1 / LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, got {largest:.3g}; divide "
+        f"all weights by that: only their ratios matter."
+    )
 
 
-def cluster_numbers(cluster: Any, frame: Any, rows: int) -> NDArray[np.intp] | None:
+def cluster_numbers(cluster: Any, frame: Any, rows: int) -> NDArray[np.intp]:
     """Every row's cluster as a number from 0, from a column's name or any values that can be equal."""
-    if cluster is None:
-        return None
     named = isinstance(cluster, str) and frame is not None  # a column may hold days or names as well as numbers
     values = np.asarray(frames.column(frame, cluster, "cluster", text=True) if named and frame is not None else cluster)
     if values.ndim != 1 or values.size != rows:
@@ -136,13 +132,6 @@ def membership_of(fitted: FittedGroups, *, data: Any, groups: Any, rows: int) ->
             )
         return groups
     return fitted.membership(data, arrays=groups, n_rows=rows)
-
-
-def marked(value: Any, data: Any, argument: str) -> Any:
-    """The mask that a predicate, or the name of a boolean column, makes of `data`; anything else as it is."""
-    if not isinstance(value, str):
-        return value
-    return holds(value, data, argument)
 
 
 def resolve(value: Any, frame: nw.DataFrame[Any] | None, argument: str) -> Any:

@@ -77,6 +77,9 @@ class Pair(Target):
     (('mean', 'variance'), 2.25)
     """
 
+    kind = "pair"
+    joint = True
+
     @property
     @abstractmethod
     def first(self) -> Property:
@@ -168,10 +171,6 @@ class Pair(Target):
     @property
     def keys(self) -> tuple[str, str]:
         return "first", "second"
-
-    @property
-    def joint(self) -> bool:
-        return True
 
     def solve_cells(self, labels: Array, predictions: Array, weights: Array, starts: NDArray[np.intp]) -> Array:
         """Γ⁰, Γ¹ and mean V¹ at the true Γ⁰ of many laws at once (sorted labels): shape (3, laws)."""
@@ -298,15 +297,13 @@ class SecondCoordinate(Coordinate):
 
     pair: Pair
 
+    column = 1
+
     def __repr__(self) -> str:
         return self.pair.names[1]
 
     @property
-    def column(self) -> int:
-        return 1
-
-    @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         return self.pair.names[1]
 
     @property
