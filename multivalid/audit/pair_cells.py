@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from multivalid.cells import inference
 from multivalid.cells.sums import CellSums
-from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership
 from multivalid.properties import Pair
 from multivalid.properties.base import Array
 from multivalid.sources.laws import Laws, segments
-from multivalid.sources.memory import MemorySource
 
 Index = NDArray[np.intp]
 
@@ -91,18 +89,6 @@ class PairCells:
 
 def _slices(mass: Array, v: Array, axis: int) -> Array:
     return np.asarray((mass * v**2).sum(axis=axis).max(axis=0))
-
-
-def pair_cells(
-    pair: Pair, labels: Array, predictions: Array, weights: Array, place: Index, shape: tuple[int, int], membership: Membership
-) -> PairCells:
-    """Everything by (level⁰, level¹, group); place = level⁰·m¹ + level¹ of each row."""
-    source = MemorySource(
-        labels, predictions, weights, FittedGroups.of_flags([str(g) for g in range(1, membership.groups)]), membership, None
-    )
-    places = shape[0] * shape[1]
-    sums = [source.coordinate_cells(coordinate, place, places) for coordinate in pair.coordinates]
-    return PairCells.of(sums, source.laws_at(pair, place, places), shape)
 
 
 def solved_cells(pair: Pair, labels: Array, weights: Array, place: Index, second: Array, membership: Membership) -> Array:

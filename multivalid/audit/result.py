@@ -10,8 +10,7 @@ import numpy as np
 
 from multivalid.atoms.frames import from_columns
 from multivalid.audit.coordinate import Columns, CoordinateAudit, Tabulated, audit_columns
-from multivalid.audit.text import headlines, off_groups, unknown_lines, verdict_line, worst_table
-from multivalid.cells.short_names import WIDEST
+from multivalid.audit.text import WIDEST, headlines, off_groups, unknown_lines, verdict_line, worst_table
 from multivalid.errors import InputError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from multivalid.cells.sentences import Units, headlines, off_groups, units_of, unknown_lines, verdict_line, worst_first
 from multivalid.cells.short_names import WIDEST, short_names
 
-__all__ = ["Units", "headlines", "interval", "off_groups", "units_of", "unknown_lines", "verdict_line", "worst_table"]
+__all__ = ["WIDEST", "Units", "headlines", "interval", "off_groups", "units_of", "unknown_lines", "verdict_line", "worst_table"]
 
 
 def interval(table: dict[str, NDArray[Any]], units: Units, i: int) -> str:

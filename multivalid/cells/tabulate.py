@@ -103,10 +103,9 @@ class _Histogram:
     def table(self) -> Array:
         """The sums of the groups: (places, groups, columns)."""
         assert self.sums is not None
-        sums = self.sums.reshape(self.size, self.places, -1)
-        if self.shares is None:
-            return np.swapaxes(sums[1:], 0, 1)
-        return np.swapaxes(np.tensordot(sums, self.shares, axes=(0, 0)), 1, 2)
+        by_code = self.sums.reshape(self.size, -1)
+        by_group = by_code[1:] if self.shares is None else self.shares.T @ by_code
+        return np.swapaxes(by_group.reshape(len(by_group), self.places, -1), 0, 1)
 
 
 def _byte_histograms(by_row: Bits, places: int, groups: int) -> Iterator[_Histogram]:
@@ -132,10 +131,11 @@ def tabulate(by_row: Bits, level: Index, sums: Array, levels: int, groups: int) 
     array([[3., 2.],
            [4., 4.]])
     """
-    parts, terms = list(_byte_histograms(by_row, levels, groups)), np.ascontiguousarray(sums)
-    for part in parts:
+    terms, tables = np.ascontiguousarray(sums), []
+    for part in _byte_histograms(by_row, levels, groups):  # one after the other: each may be as large as the cache
         part.add(slice(None), level, terms)
-    return np.concatenate([part.table() for part in parts], axis=1)
+        tables.append(part.table())
+    return np.concatenate(tables, axis=1)
 
 
 def group_sums(by_row: Bits, sums: Array, groups: int) -> Array:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from multivalid.audit.pair_cells import pair_cells
+from multivalid.audit.pair_cells import solved_cells
+from multivalid.cells.residual import ratio
+from multivalid.cells.tabulate import tabulate_groups
 from multivalid.properties import Pair
 from multivalid.sources.memory import MemorySource as Rows
 
@@ -16,6 +18,8 @@ def trivial_errors(rows: Rows, pair: Pair) -> tuple[float, float] | None:
     kept = rows.weights > 0
     first, second = pair.solve(rows.labels[kept], rows.weights[kept])
     place = np.zeros(len(rows), dtype=np.intp)
-    predictions = np.tile([first, second], (len(rows), 1))
-    cells = pair_cells(pair, rows.labels, predictions, rows.weights, place, (1, 1), rows.membership)
-    return float(cells.first_errors().max()), float(cells.second_errors().max())
+    v = pair.first.identify(first, rows.labels)
+    weight, total = (table[0] for table in tabulate_groups(rows.membership, place, [rows.weights, rows.weights * v], 1))
+    # V¹ at the true Γ⁰ of every group, as in the errors of a fit.
+    at_truth = solved_cells(pair, rows.labels, rows.weights, place, np.array([second]), rows.membership)[2, 0]
+    return float(np.max(ratio(total**2, weight)) / weight[0]), float(np.max(weight * at_truth**2) / weight[0])
