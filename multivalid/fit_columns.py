@@ -13,6 +13,7 @@ from multivalid.fit_rows import Opened, Searched
 from multivalid.joint import practical as joint_practical
 from multivalid.joint import theorem
 from multivalid.joint.default_levels import plan_of
+from multivalid.joint.practical_goal import PairGoal
 from multivalid.properties import Pair, Target
 from multivalid.several import fit as several
 from multivalid.several.goal import Goal
@@ -26,7 +27,7 @@ def fit_pair(pair: Pair, opened: Opened, asked: Asked, searched: Searched | None
     rows, held = opened.rows.split(opened.holdout, asked.seed)
     done: joint_practical.PracticalPairFit | theorem.PairFit
     if asked.mode == "practical":
-        goal = joint_practical.PairGoal.of(asked.m, asked.grid, asked.alpha, asked.control)
+        goal = PairGoal.of(asked.m, asked.grid, asked.alpha, asked.control)
         done = joint_practical.fit(rows, pair, goal, held=held, random_state=asked.seed)
     else:
         plan = plan_of(rows, pair, mode=asked.mode, grid=asked.grid, m=asked.m, alpha=asked.alpha, lipschitz=asked.lipschitz)

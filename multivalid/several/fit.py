@@ -19,8 +19,7 @@ from multivalid.cells.statistics import CellStatistics
 from multivalid.grid import Grid
 from multivalid.practical import fit as practical
 from multivalid.practical.certify import certify
-from multivalid.properties.base import Array
-from multivalid.properties.target import Target
+from multivalid.properties.target import Array, Target
 from multivalid.several.certificate import SeveralCertificate
 from multivalid.several.goal import Goal
 from multivalid.several.predictor import ColumnsPredictor
