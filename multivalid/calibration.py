@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from multivalid.grid import Grid
     from multivalid.groups.remote import Frame
     from multivalid.properties import Property
-    from multivalid.sources.given import Given
     from multivalid.sources.open import Source
 
     T = TypeVar("T", bound=Target, default=Property)
@@ -285,41 +283,10 @@ class Calibration(Generic[T, C]):
         0.015625
         """
         from multivalid.audit.audit import audit_source
-        from multivalid.sources.given import Given
+        from multivalid.calibration_rows import calibrated_rows, given_rows, open_rows
 
-        others = {"cluster": cluster, "groups": groups}
-        given = Given(y_true, y_pred, self._groups, data, sample_weight, others).accept(positive, missing_rows)
-        return audit_source(self._calibrated(self._opened(given)), self.property)
-
-    @property
-    def _groups(self) -> FittedGroups:
-        """The groups without what was noted of the rows fitted on, which says nothing of others."""
-        return replace(self.groups, notes=[])
-
-    def _opened(self, given: Given) -> Source:
-        """New rows for the groups fitted, wherever they live, with a note where the model has not seen such predictions."""
-        from multivalid.groups.remote import gather, lazy_frame
-        from multivalid.sources.engine_columns import EngineColumns
-        from multivalid.sources.open import open_source
-        from multivalid.sources.unseen import noting_unseen
-
-        frame = lazy_frame(given.data) if len(self.property.coordinates) > 1 else None
-        data = given.data if frame is None else gather(frame, "several columns are predicted")
-        source = open_source(
-            given.y_true, given.y_pred, groups=given.groups, target=self.property, data=data, sample_weight=given.sample_weight,
-            arrays=given.others.get("groups"), cluster=given.others.get("cluster"),
-        )  # fmt: skip
-        assert not isinstance(source, EngineColumns)  # they were fetched
-        return source if self.seen is None else noting_unseen(source, self.seen)
-
-    def _calibrated(self, source: Source) -> Source:
-        """The same rows with the calibrated predictions in place of the model's own."""
-        from multivalid.atoms.names import PREDICTION
-        from multivalid.sources.memory import MemorySource
-
-        if isinstance(source, MemorySource):
-            return source.with_predictions(self._predicted(source.predictions, source.membership, source.own_frame))
-        return source.with_predictions(self._on_frame(source.frame, PREDICTION))
+        given = given_rows(self, y_true, y_pred, data, sample_weight, {"cluster": cluster, "groups": groups})
+        return audit_source(calibrated_rows(self, open_rows(self, given.accept(positive, missing_rows))), self.property)
 
     def _predicted(self, predictions: Any, membership: Any, data: Any) -> Any:
         """Calibrated predictions; trees found in columns read them from the frame."""
@@ -361,9 +328,9 @@ class Calibration(Generic[T, C]):
         'report.html'
         """
         from multivalid.calibration_report import write_report
-        from multivalid.sources.given import Given
+        from multivalid.calibration_rows import given_rows
 
-        given = None if y_true is None else Given(y_true, y_pred, self._groups, data, sample_weight, {"groups": groups})
+        given = None if y_true is None else given_rows(self, y_true, y_pred, data, sample_weight, {"groups": groups})
         return write_report(self, path, given, title, settings or {})
 
     def plot_potential(self, *, ax: Any = None) -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multivalid.audit.audit import audit_source
+from multivalid.calibration_rows import calibrated_rows, open_rows
 from multivalid.report.origin import origin
 from multivalid.report.page import write
 from multivalid.report.sources import Chapter, Story
@@ -34,7 +35,7 @@ def write_report(
         "levels of the model": sizes if len(sizes) > 1 else sizes[0],
         "patches": len(model.patches),
     }
-    source = model._rows if given is None else model._opened(given)
+    source = model._rows if given is None else open_rows(model, given)
     if source is None:
         target = model.property
         chapters = [
@@ -42,7 +43,7 @@ def write_report(
         ]
         heading = title or "A calibration and what it guarantees"
         return write(Story(target, heading, chapters, model.certificate, model.groups.notes, facts), path)
-    after = audit_source(model._calibrated(source), model.property)
+    after = audit_source(calibrated_rows(model, source), model.property)
     levels = after.grids if len(after.grids) > 1 else after.grids[0]
     before = audit_source(source, model.property, levels, beyond=True)  # both on the same levels
     made: Path = after.report(path, before=before, certificate=model.certificate, title=title, settings=facts)

@@ -49,5 +49,6 @@ def fit_several(target: Target, opened: Opened, asked: Asked, searched: Searched
             goal = replace(goal, interrupted=True)
     rows, held = every.split(opened.holdout, asked.seed)
     done = several.fit(rows, target, goal, held=held)
-    certificate = replace(done.certificate, note="\n".join(filter(None, [note, done.certificate.note])))
-    return SeveralCalibration(target, rows.groups, done.predictor, certificate, done.levels, held or rows).fitted_on(rows)
+    return SeveralCalibration(
+        target, rows.groups, done.predictor, lambda: done.certified(note), done.levels, held or rows
+    ).fitted_on(rows)

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from multivalid import json_checks as read
 from multivalid import validate
-from multivalid.errors import InputError
+from multivalid.errors import InputError, ModelFileError
 from multivalid.rounding import EvenBoundaries, UnevenBoundaries
 
 MOST_LEVELS = 10_000_000  # 80 MB of points
@@ -182,9 +183,15 @@ class Grid:
         return {"points": self.points.tolist(), "lo": self.lo, "hi": self.hi}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Grid:
-        """The grid that `to_json` described."""
-        return cls(np.asarray(data["points"], dtype=np.float64), lo=data["lo"], hi=data["hi"])
+    def from_json(cls, data: Any) -> Grid:
+        """The grid that `to_json` described, every number checked."""
+        found = read.record(data, "grid", ("points", "lo", "hi"))
+        points = read.increasing(found["points"], "grid points")
+        lo, hi = read.number(found["lo"], "grid: lo"), read.number(found["hi"], "grid: hi")
+        try:
+            return cls(points, lo=lo, hi=hi)
+        except InputError as error:
+            raise ModelFileError(f"grid: {error}") from None
 
 
 def checked_grid(grid: Any, otherwise: str = "") -> Grid:

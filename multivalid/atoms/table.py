@@ -60,6 +60,10 @@ class AtomTable:
         """Entries of atom a are offset[a]:offset[a + 1]."""
         return np.searchsorted(self.atom, np.arange(len(self) + 1))
 
+    def by_label(self, bins: int) -> Array:
+        """Σw·t_k(y) of all rows in every label bin: (bins, K)."""
+        return np.stack([totals(self.bin, column, bins) for column in self.sums.T], axis=1)
+
     def merge(self, other: AtomTable) -> AtomTable:
         """The table of both sets of rows; any order and any grouping of merges gives the same atoms."""
         both = Patterned.of(np.concatenate([self.bits, other.bits]), np.concatenate([self.level, other.level]))

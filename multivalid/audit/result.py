@@ -55,7 +55,8 @@ class Audit:
         l1, linf, worst_level, debiased, chi2 with its degrees of freedom dof, p_value, p_adjusted (nan: the rows cannot tell),
         gap (mean V, in the label's units or as a share covered) with gap_low and gap_high (all intervals hold together with 95 %),
         rms (√(error/share of the rows) without what noise adds: how far off typically along the prediction) with rms_low and rms_high,
-        detectable (the gap that would be found in four cases of five), prediction (mean), value (Γ of the group's labels).
+        detectable (the gap that would be found in four cases of five; nan where none would), prediction (mean), value (Γ of the
+        group's labels).
     cells : dict of arrays
         One row per non-empty (group, level): group, level, rows, weight, prediction, value, identification (mean V), standard_error,
         error (p·v²), z (how surprising, as a normal deviate).
@@ -211,7 +212,7 @@ class Audit:
         path : path
             Ends in .html (page and JSON) or in .json (JSON only).
         before : Audit, optional
-            Of other predictions for the same rows and groups, to compare with.
+            Of other predictions for the same rows and groups, to compare with; with the same `grid=` errors compare too.
         certificate : Certificate, optional
             Of the calibration that made the predictions.
         title : str, optional

@@ -115,7 +115,9 @@ class Certificate(Generic[N, W, B]):
         Whether the user gave alpha; in practical mode the tests of an audit decide otherwise, and alpha is a yardstick: the error of a
         group whose cells all lie at the edge of chance, or the error reached, if that is larger and no group is off.
     trivial : float or None
-        The error that the best constant prediction has on the rows fitted: an alpha above it promises nothing.
+        The error that the best constant prediction has on the rows fitted: an alpha above it promises nothing. Without groups the best
+        constant is right: there it is the error of the worst one on the levels, in practical mode and for pairs the mean of V² at the best
+        one (the most that its error can be for any groups), or where that is 0 the error of the worst end of the range.
     error_before : float or None
         The largest V-error of any group before the first update.
 
@@ -193,7 +195,7 @@ class Certificate(Generic[N, W, B]):
     def _vacuous(self) -> str:
         if not self.asked:
             return "This promises nothing: the rows cannot tell of any group whether it is off."
-        return f"This promises nothing: a constant prediction has an error of {self.trivial:.3g}, below the {self.alpha:.3g} asked."
+        return f"This promises nothing: a constant prediction has an error of at most {self.trivial:.3g}, below the {self.alpha:.3g} asked."
 
     def _stuck(self) -> str:
         cells = [Blocked(*cell) for cell in self.blocked]
@@ -211,6 +213,11 @@ class Certificate(Generic[N, W, B]):
             if self.holdout_bound is None:
                 return [f"{said}."]
             return [f"{said}; at most {self.holdout_bound:.3g} on the population with probability 95 % (asymptotic)."]
+        if self.sample_bound is not None and self.trivial is not None and np.all(self.sample_bound > np.asarray(self.trivial)):
+            return [
+                f"On the population nothing is promised by so few rows: the bound, {self.sample_bound:.3g}, is above the "
+                f"{self.trivial:.3g} of a constant prediction; hold rows out for a sharper one."
+            ]
         if self.sample_bound is not None:
             return [f"On the population: at most {self.sample_bound:.3g} with probability 95 %; hold rows out for a sharper bound."]
         return []

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.atoms.response import Response
-from multivalid.atoms.table import AtomTable, totals
 from multivalid.batch.algorithm import Patch, Trace, run
 from multivalid.batch.batched import Cells, LabelTable, affordable, run_batched
 from multivalid.batch.control import Control
@@ -61,7 +60,7 @@ class Measured(Protocol):
 
     @property
     def trivial(self) -> float | None:
-        """The error of the best constant prediction; None where there is no group but everyone, or the table is too large."""
+        """The error of the best constant prediction, see `trivial_error`; None where the table is too large."""
 
     def run(self, rule: Rule, control: Control) -> Finished:
         """Algorithm 1 with this rule."""
@@ -82,26 +81,21 @@ class AtomSums:
 
     @property
     def everyone(self) -> Array:
-        table = self.atoms.table
-        return np.stack([totals(table.bin, column, self.answer.bins) for column in table.sums.T], axis=1)
+        return self.atoms.table.by_label(self.answer.bins)
 
     @cached_property
     def trivial(self) -> float | None:
-        return trivial_of_atoms(self.atoms.table, self.answer)
+        table, answer = self.atoms.table, self.answer
+        if answer.bins * table.groups * answer.width > LARGEST_TABLE:
+            return None
+        by_label = tabulate(table.bits[table.atom], table.bin, table.sums, answer.bins, table.groups)
+        return trivial_error(by_label, answer, float(table.weight.sum()))
 
     def run(self, rule: Rule, control: Control) -> Finished:
         state = State(self.atoms.table, self.answer, self.grid, self.atoms.constant)
         start = Start(self.trivial, worst_error(state.mass, state.identification))
         trace, row_atom = run(state, rule, control), self.atoms.row_atom
         return Finished(trace, state, start, None if row_atom is None else state.level[row_atom])
-
-
-def trivial_of_atoms(table: AtomTable, answer: Response) -> float | None:
-    """The error of the best constant prediction, from the entries of atoms."""
-    if answer.bins * table.groups * answer.width > LARGEST_TABLE:
-        return None
-    by_label = tabulate(table.bits[table.atom], table.bin, table.sums, answer.bins, table.groups)
-    return trivial_error(by_label, answer, float(table.weight.sum()))
 
 
 class Passes:

@@ -10,18 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid import json_checks as read
-from multivalid.atoms.names import PREDICTION
 from multivalid.batch.level_formula import moved, moved_row
 from multivalid.batch.moves import Patch
-from multivalid.errors import InputError, ModelFileError
+from multivalid.errors import ModelFileError
 from multivalid.evaluators import Evaluator, Members, RowMembers
-from multivalid.grid import Grid
+from multivalid.grid import Array, Grid
 
 if TYPE_CHECKING:  # what moves many rows is imported where it is used: a single row does without
     from multivalid.groups.family import FittedGroups
     from multivalid.groups.membership import Membership
     from multivalid.groups.remote import Frame
-    from multivalid.properties.base import Array
 
 P_co = TypeVar("P_co", covariant=True)
 Reader = Callable[[dict[str, Any], int], P_co]  # plain data and the number of groups → a predictor
@@ -80,7 +78,7 @@ class LevelPredictor:
         start = int(np.searchsorted(self.grid.boundaries, predictions[0], side="left"))
         return [float(self.grid.points[moved_row(self.patches, start, members.numbers)])]
 
-    def on_frame(self, frame: Frame, groups: FittedGroups, output: str = PREDICTION, lines: Any = None) -> Frame:
+    def on_frame(self, frame: Frame, groups: FittedGroups, output: str, lines: Any = None) -> Frame:
         """The lazy frame with the new predictions as the column `output`; it looks for combinations with levels itself."""
         from multivalid.atoms.predict import predicting_levels
         from multivalid.batch.patches import replay
@@ -98,19 +96,8 @@ class LevelPredictor:
     def from_json(cls, data: dict[str, Any], groups: int) -> LevelPredictor:
         """The predictor that `to_json` described, every index checked."""
         read.record(data, "predictor of levels", ("kind", "grid", "patches"))
-        grid = grid_from_json(data["grid"])
+        grid = Grid.from_json(data["grid"])
         return cls(grid, [_patch(patch, groups, len(grid)) for patch in read.items(data["patches"], "the patches")])
-
-
-def grid_from_json(data: Any) -> Grid:
-    """A grid from plain data, or the library's error."""
-    found = read.record(data, "grid", ("points", "lo", "hi"))
-    points = read.increasing(found["points"], "grid points")
-    lo, hi = read.number(found["lo"], "grid: lo"), read.number(found["hi"], "grid: hi")
-    try:
-        return Grid(points, lo=lo, hi=hi)
-    except InputError as error:
-        raise ModelFileError(f"grid: {error}") from None
 
 
 def _patch(patch: Any, groups: int, levels: int) -> Patch:

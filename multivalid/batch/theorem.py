@@ -79,7 +79,10 @@ def _settled(source: Source, prop: Property, wish: Wish, batched: bool) -> tuple
             steep = slope(measured.answer.on_grid(measured.everyone)[0] / source.totals.weight, grid, facts)
         return settle(wish.mode, grid, steep, wish.alpha)
 
-    plan = enough_levels(draft, lambda plan: seen[len(plan.grid)].trivial) if wish.open else draft(wish.m)
+    if not wish.open:
+        plan = draft(wish.m)
+    else:
+        plan = enough_levels(draft, lambda plan: seen[len(plan.grid)].trivial, groups=len(source.groups) > 1)
     return plan, seen[len(plan.grid)]
 
 

@@ -27,7 +27,7 @@ class Findings:
     p_value, p_adjusted : is it chance? (Holm over all groups and coordinates)
     gap, gap_low, gap_high : mean V with an interval; all intervals hold together with probability 95 %
     rms, rms_low, rms_high : √(E/μ) without what noise adds, and limits that hold together likewise
-    detectable : the gap that would have been found in four cases of five
+    detectable : the gap that would have been found in four cases of five; nan where none would
     debiased : E without what noise adds on average
     limit : upper 95 % limit of E for each group by itself; the largest is a limit for the largest E
     """

@@ -12,7 +12,7 @@ from multivalid.cells import tilt
 from multivalid.cells.clusters import ClusterSums, ClusterTest
 from multivalid.cells.finite import finite_limits
 from multivalid.cells.limits import ErrorLimits, Sums, coin_limits, noise_limits
-from multivalid.cells.residual import NoiseTest, ratio
+from multivalid.cells.residual import EACH_SIDE, NoiseTest, ratio
 from multivalid.cells.terms import Law, TwoValued
 from multivalid.cells.two_valued import CoinTest, coin_tails, nearest_to_zero
 from multivalid.levels import SIGNIFICANCE
@@ -46,6 +46,10 @@ class Evidence(ABC):
     @abstractmethod
     def untestable(self, tests: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Groups for which the rows cannot tell, and those of them that still count as a test, as their labels made them so."""
+
+    @abstractmethod
+    def within_reach(self, gap: Array) -> NDArray[np.bool_]:
+        """Whether predictions of each group could be off by such a gap, in units of the sums, and the test could say so."""
 
     @abstractmethod
     def row_interval(self, level: float) -> tuple[Array, Array]:
@@ -105,13 +109,12 @@ class Evidence(ABC):
         return np.asarray(rows > 0 if self.clusters is None else ~self.clusters.few())
 
     def detectable(self, level: float) -> Array:
-        """The gap that a test at `level`, two-sided, finds in four cases of five, in the label's units."""
+        """The gap that a test at `level`, two-sided, finds in four cases of five, in the label's units; nan where it finds none."""
         from scipy.special import ndtri
 
         reach = -ndtri(level / 2) + ndtri(POWER)
-        return np.asarray(
-            np.where(self.weight > 0, reach * ratio(np.sqrt(self.row_variance * self.stretch), self.weight), np.nan) * self.scale
-        )
+        found = reach * ratio(np.sqrt(self.row_variance * self.stretch), self.weight)
+        return np.asarray(np.where((self.weight > 0) & self.within_reach(found), found, np.nan) * self.scale)
 
     def finite(self) -> Array:
         """Limits of each group's E that rest on no approximation; nan where V has no known range, or rows count unequally."""
@@ -140,6 +143,11 @@ class CoinEvidence(Evidence):
         few = self.test.few() | (self.test.smallest() > SIGNIFICANCE / max(tests, 1)) | (self.weight <= 0)
         few = few if self.clusters is None else few | self.clusters.few()
         return few, np.zeros_like(few)
+
+    def within_reach(self, gap: Array) -> NDArray[np.bool_]:
+        """A gap is largest when all coins are high, or all low."""
+        t = self.test.total
+        return np.asarray(gap * self.weight <= np.maximum(t["ur"], t["u"] - t["ur"]))
 
     def row_interval(self, level: float) -> tuple[Array, Array]:
         """By tilting the chances, and wider where outcomes vary more than that explains."""
@@ -194,6 +202,10 @@ class NoiseEvidence(Evidence):
         few = self.test.few() | empty
         few = few if self.clusters is None else few | self.clusters.few()
         return few, few & ~empty
+
+    def within_reach(self, gap: Array) -> NDArray[np.bool_]:
+        """Any gap, where there are as many rows as the test asks for on either side."""
+        return np.asarray(np.isfinite(gap) & (self.test.total["rows"] >= 2 * EACH_SIDE))
 
     def row_interval(self, level: float) -> tuple[Array, Array]:
         """Normal limits with the variance about the mean."""

@@ -27,11 +27,21 @@ class ChanceTerms:
     def of(
         cls, coordinate: Coordinate, *, binary: bool, mean_weight: float, largest: float, ends: tuple[float, float]
     ) -> ChanceTerms:
-        """`binary`: every label is 0 or 1; `largest`: about how large V is, where nothing else tells; `ends`: of the predictions."""
-        law = law_of(coordinate, binary, outside=not 0 <= ends[0] <= ends[1] <= 1)
-        known = isinstance(law, Residual) and isfinite(largest) and largest > 0
-        unit = isinstance(law, Coverage) or (isinstance(law, TwoValued) and _is_difference(coordinate))
-        return cls(coordinate, law, mean_weight, ldexp(1.0, frexp(largest)[1]) if known else 1.0, unit)
+        """Two values where the property says so, or where labels are 0 and 1; else any law with mean 0.
+
+        `binary`: every label is 0 or 1; `largest`: about how large V is, where nothing else tells; `ends`: of the predictions.
+        """
+        predicted = coordinate.predicted
+        if isinstance(predicted, Property) and predicted.two_values is not None:
+            return cls(coordinate, Coverage(chance=-predicted.two_values[0]), mean_weight, 1.0, unit=True)
+        if isinstance(predicted, Property) and (binary or predicted.of_event):
+            difference = bool(
+                predicted.identify(0.25, 0.0) == 0.25 and predicted.identify(0.25, 1.0) == -0.75
+            )  # V = prediction − label
+            law = TwoValued(outside=not 0 <= ends[0] <= ends[1] <= 1)
+            return cls(coordinate, law, mean_weight, 1.0, unit=predicted.of_event or difference)
+        scale = ldexp(1.0, frexp(largest)[1]) if isfinite(largest) and largest > 0 else 1.0
+        return cls(coordinate, Residual(), mean_weight, scale, unit=False)  # any law with mean 0
 
     def terms(self, ops: Ops, columns: Sequence[Any], label: Any, weight: Any, v: Any, plain: bool = False) -> dict[str, Term]:
         """The terms that the law needs besides those of every cell."""
@@ -48,21 +58,3 @@ class ChanceTerms:
         elif isinstance(self.law, TwoValued):
             low, high = (self.coordinate.residual(ops, columns, ops.filled(end, label)) for end in (1.0, 0.0))
         return self.law.terms(Row(w, v / self.scale, prediction, low, high, tied, plain and self.unit, ops.number))
-
-
-def law_of(coordinate: Coordinate, binary: bool, outside: bool) -> Law:
-    """Two values where the property says so, or where labels are 0 and 1; else any law with mean 0."""
-    predicted = coordinate.predicted
-    if isinstance(predicted, Property):
-        if predicted.two_values is not None:
-            return Coverage(chance=-predicted.two_values[0])
-        if binary or predicted.of_event:
-            return TwoValued(outside=outside)
-    return Residual()
-
-
-def _is_difference(coordinate: Coordinate) -> bool:
-    """Whether V = prediction − label."""
-    if coordinate.predicted.of_event:
-        return True
-    return bool(coordinate.predicted.identify(0.25, 0.0) == 0.25 and coordinate.predicted.identify(0.25, 1.0) == -0.75)

@@ -101,23 +101,43 @@ def unknown(table: Table) -> NDArray[np.intp]:
 
 
 def unknown_lines(table: Table, units: Units) -> list[str]:
-    """For whom the rows cannot tell, why, and how large a gap would have to be at least."""
+    """For whom the rows cannot tell, why, and how large a gap would have to be at least; "nothing" where no gap is large enough."""
     found = unknown(table)
-    if not found.size:
-        return []
-    least, most = float(np.nanmin(table["detectable"][found])), float(np.nanmax(table["detectable"][found]))
-    named = ", ".join(str(table["name"][i]) for i in found[:3]) + (", …" if found.size > 3 else "")
-    reach = units.named(most) if units.number(least) == units.number(most) else f"{units.number(least)} to {units.named(most)}"
-    why = "too few rows, nearly all of them on one side of the predictions, or a few that outweigh the others"
-    return [f"Cannot tell for {named}: {why}. Gaps below about {reach} would be found in fewer than four cases of five."]
+    hopeless = np.isnan(table["detectable"][found])
+    some, none = (_few_names(list(table["name"][found[kind]])) for kind in (~hopeless, hopeless))
+    lines = []
+    if some:
+        gaps = table["detectable"][found[~hopeless]]
+        least, most = float(gaps.min()), float(gaps.max())
+        reach = units.named(most) if units.number(least) == units.number(most) else f"{units.number(least)} to {units.named(most)}"
+        why = "too few rows, nearly all of them on one side of the predictions, or a few that outweigh the others"
+        lines.append(f"Cannot tell for {some}: {why}. Gaps below about {reach} would be found in fewer than four cases of five.")
+    if none:
+        lines.append(f"So few rows can tell nothing: {none}. No gap would be found in four cases of five, however large.")
+    return lines
+
+
+def _few_names(names: list[str]) -> str:
+    """The first three."""
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+
+
+NOTHING_TOLD = "These rows cannot tell whether any group is off."
+
+
+def tells_nothing(table: Table) -> bool:
+    """Whether the rows cannot tell of any group whether it is off."""
+    return bool(np.isnan(table["p_value"]).all())
 
 
 def verdict_line(table: Table) -> str:
     """How many groups are off beyond chance, the worst of them named, and how many cannot be told."""
+    if tells_nothing(table):
+        return NOTHING_TOLD
     off, groups = off_groups(table), len(table["name"])
     left = unknown(table).size
     rest = f" For {left} the rows cannot tell." if left else ""
     if not off:
         return f"None of {groups} groups is off beyond chance at 5 %.{rest}"
-    named = ", ".join(off[:3]) + (", …" if len(off) > 3 else "")
+    named = _few_names(off)
     return f"{len(off)} of {groups} groups {'is' if len(off) == 1 else 'are'} off beyond chance at 5 %: {named}.{rest}"

@@ -50,21 +50,17 @@ def tabulate_terms(
     for start in range(0, max(membership.rows, 1), strip):
         rows = slice(start, min(start + strip, membership.rows))
         found = terms(rows)
-        distinct = _side_by_side(list({id(term): term for term in found.values()}.values()), rows.stop - start)
+        distinct = {id(term): term for term in found.values()}.values()
+        # As (rows, columns), four more columns at a time: a row is then added to a cell in a few instructions.
+        side_by_side = np.zeros((rows.stop - start, -(-len(distinct) // 4) * 4))
+        for k, column in enumerate(distinct):
+            side_by_side[:, k] = 1.0 if column is None else column
         for part in parts:
-            part.add(rows, place[rows], distinct)
+            part.add(rows, place[rows], side_by_side)
     order = {number: k for k, number in enumerate(dict.fromkeys(id(term) for term in found.values()))}
     tables = np.concatenate([part.table() for part in parts], axis=1)
     columns = [np.ascontiguousarray(tables[:, :, k]) for k in range(len(order))]
     return {name: columns[order[id(term)]] for name, term in found.items()}
-
-
-def _side_by_side(columns: Sequence[Array | None], rows: int) -> Array:
-    """Columns as (rows, columns), four more at a time: a row is then added to a cell in a few instructions."""
-    made = np.zeros((rows, -(-len(columns) // 4) * 4))
-    for k, column in enumerate(columns):
-        made[:, k] = 1.0 if column is None else column
-    return made
 
 
 def tabulate_groups(membership: Membership, place: Index, columns: Sequence[Array | None], places: int) -> list[Array]:

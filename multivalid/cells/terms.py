@@ -99,14 +99,15 @@ class TwoValued(Law):
         t = q * (rest - p)
         u, u2, u3, u4 = powers(row)
         uq, ut = u * q, u * t
-        made = {"u": u, "u2": u2, "u3": u3, "u4": u4, "uq": uq, "ut": ut, "u4qq": u4 * q * q}
-        made["ur"] = row.high if row.plain else row.weight * row.high
+        made = {"u": u, "u2": u2, "u3": u3, "u4": u4, "ur": row.high if row.plain else row.weight * row.high, "uq": uq, "ut": ut}
         made |= {"u2q": uq, "u3t": ut, "u4q": uq} if row.plain else {"u2q": u2 * q, "u3t": u3 * t, "u4q": u4 * q}
-        made |= {"tied": u * row.as_number(row.tied)} if self.jumps else {}
+        made["u4qq"] = u4 * q * q
+        if self.jumps:
+            made["tied"] = u * row.as_number(row.tied)
         if self.outside:
             made["beyond"] = row.weight * ((row.low - low) + (row.high - high))
             made["ur"] = made["ur"] - made["beyond"]
-        return {name: made[name] for name in self.names}  # engines return sums in this order
+        return made
 
     def complete(self, sums: dict[str, Any]) -> dict[str, Any]:
         """With what follows where no prediction lies outside."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import multivalid as mv
+from multivalid.cells.sentences import unknown_lines
 from multivalid.cli import gates, options, tables
 from multivalid.cli.arguments import group_items, label_numbers, limit, prediction_columns, target_named
 from multivalid.cli.exits import usage
@@ -82,6 +83,7 @@ def _print(found: Any, title: str, top: int, notes: list[str]) -> None:
     if len(found.coordinates) > 1:
         tables.lines([*found.summary(widest=tables.widest()).splitlines(), *notes])
         return
-    tables.lines([f"{title}: {found.table['rows'][0]:,} rows", found.verdict, *found.headlines[:top]])
+    told = [*found.headlines[:top], *unknown_lines(found.table, found.coordinates[0].units)]
+    tables.lines([f"{title}: {found.table['rows'][0]:,} rows", found.verdict, *told])
     tables.console().print(tables.audit_table(found, top))
     tables.lines(notes)

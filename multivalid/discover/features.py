@@ -82,22 +82,38 @@ def without_copies(
         raise InputError(
             f"features: {', '.join(map(repr, copies))} repeats the predictions; name at least one column besides them."
         )
-    notes = [f"column {name!r} repeats the predictions, which are looked at anyway: left out of the search" for name in copies]
+    why = "repeats the predictions or only rises or falls with them, which are looked at anyway: left out of the search"
+    notes = [f"column {name!r} {why}" for name in copies]
     return [name for name in names if name not in copies], notes
 
 
 def repeating(frame: nw.DataFrame[Any], names: Sequence[str], predictions: Array) -> list[str]:
-    """The columns that hold the same numbers as a column of the predictions."""
+    """The columns that say nothing but what a column of the predictions says, in the same order or the reverse."""
     columns = predictions.reshape(len(predictions), -1).T
     return [name for name in names if any(_repeats(frame[name], column) for column in columns)]
 
 
 def _repeats(series: nw.Series[Any], column: Array) -> bool:
-    """Whether a column holds these numbers, up to the rounding of single precision."""
+    """Whether a column holds these numbers, or others that only rise with them, or only fall: every cut of it is one of theirs."""
     if kind_of_dtype(series.dtype) != NUMBER:
         return False
-    near = [np.allclose(numbers(series[:rows]), column[:rows], rtol=1e-6, atol=0.0) for rows in (HEAD, column.size)]
-    return all(near) and bool(column.min() < column.max())
+    return all(_only_rises_or_falls(numbers(series[:rows]), column[:rows]) for rows in (HEAD, column.size)) and bool(
+        column.min() < column.max()
+    )
+
+
+def _only_rises_or_falls(values: Array, column: Array) -> bool:
+    """Up to the rounding of single precision; a column that tells fewer than half of the predictions apart is one of its own."""
+    order = np.argsort(column, kind="stable")
+    if np.allclose(values, column, rtol=1e-6, atol=0.0):
+        return True
+    if not np.isfinite(values).all():
+        return False
+    steps, moved = np.diff(values[order]), np.diff(column[order])
+    same = moved == 0
+    if 2 * np.count_nonzero(steps) < np.count_nonzero(moved) or (steps[same] != 0).any():
+        return False
+    return bool((steps >= 0).all() or (steps <= 0).all()) and bool((steps != 0).any())
 
 
 def fit_features(frame: nw.DataFrame[Any], names: Sequence[str], most: int, *, named: bool, labels: Array) -> Features:

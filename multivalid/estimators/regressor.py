@@ -10,9 +10,11 @@ from sklearn.base import RegressorMixin
 from sklearn.linear_model import Ridge
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from multivalid.errors import InputError
 from multivalid.estimators.each_column import EachColumn
 from multivalid.estimators.meta import Multicalibrated, one_of
 from multivalid.properties.base import Array
+from multivalid.scope import require
 
 
 class MulticalibratedRegressor(RegressorMixin, Multicalibrated):  # type: ignore[misc]
@@ -92,6 +94,12 @@ class MulticalibratedRegressor(RegressorMixin, Multicalibrated):  # type: ignore
     def _model(self) -> Any:
         if isinstance(self.estimator, (list, tuple)):
             return EachColumn(self.estimator)
+        if self.estimator is None and len(require(self.property).coordinates) > 1:
+            raise InputError(
+                f"estimator=None is a Ridge regression, which gives one column, but property={self.property!r} has "
+                f"{len(require(self.property).coordinates)}; pass estimator=, a model that predicts as many columns or a list with one "
+                f"model for each."
+            )
         return Ridge() if self.estimator is None else self.estimator
 
     def _raw(self, model: Any, X: Any) -> Array:

@@ -171,7 +171,11 @@ class Membership:
     def of(cls, parts: Iterable[Part], rows: int) -> Membership:
         """From parts, whose groups are counted through in their order."""
         made = cls.__new__(cls)
-        made.parts, made.rows = tuple(_joined([part for part in parts if part.size], rows)), rows
+        made.parts, made.rows = (), rows
+        for flags, run in itertools.groupby((part for part in parts if part.size), key=lambda part: isinstance(part, Flagged)):
+            here = tuple(run)
+            # Neighbours of bits are one part: what is done part by part is then done once for all of them.
+            made.parts += (Flagged(np.concatenate([part.lines() for part in here]), rows),) if flags and len(here) > 1 else here
         return made
 
     @classmethod
@@ -238,10 +242,14 @@ class Membership:
         """For each group the first group that holds the same rows, itself where there is none before it."""
         sizes = self.sizes()
         part = np.repeat(np.arange(len(self.parts)), [one.size for one in self.parts])
+        shared = np.zeros(sizes.size, dtype=bool)
+        for size, often in zip(*np.unique(sizes, return_counts=True), strict=True):
+            if size and often > 1:  # only groups of one size can be the same, and groups of one code never are
+                alike = np.flatnonzero(sizes == size)
+                parts, counts = np.unique(part[alike], return_counts=True)
+                shared[alike] = parts.size > 1 or (isinstance(self.parts[parts[0]], Flagged) and counts[0] > 1)
         first: dict[Any, int] = {}
         answer = list(range(sizes.size))
-        # Only groups of one size can be the same, and groups of one code never are.
-        shared = _shared(sizes, part, [isinstance(one, Flagged) for one in self.parts])
         for group in np.flatnonzero(shared):
             line = _packed(self.mask(int(group))) if isinstance(self.parts[part[group]], Coded) else self._line(int(group))
             # A digest, not the bits: thousands of groups on millions of rows would not fit beside the data.
@@ -263,24 +271,6 @@ class Membership:
             parts.append(part.choose(inside.tolist()))
             start += part.size
         return Membership.of(parts, self.rows)
-
-
-def _joined(parts: Sequence[Part], rows: int) -> Iterator[Part]:
-    """Neighbours of bits as one part: what is done part by part is then done once for all of them."""
-    for flags, run in itertools.groupby(parts, key=lambda part: isinstance(part, Flagged)):
-        here = list(run)
-        yield from [Flagged(np.concatenate([part.lines() for part in here]), rows)] if flags and len(here) > 1 else here
-
-
-def _shared(sizes: NDArray[np.intp], part: NDArray[np.intp], overlap: Sequence[bool]) -> NDArray[np.bool_]:
-    """Groups whose size another group has that may hold the same rows."""
-    shared = np.zeros(sizes.size, dtype=bool)
-    for size, often in zip(*np.unique(sizes, return_counts=True), strict=True):
-        if size and often > 1:
-            alike = np.flatnonzero(sizes == size)
-            parts, counts = np.unique(part[alike], return_counts=True)
-            shared[alike] = parts.size > 1 or (overlap[parts[0]] and counts[0] > 1)
-    return shared
 
 
 def everyone(rows: int) -> Coded:

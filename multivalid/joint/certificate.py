@@ -90,7 +90,7 @@ class JointCertificate(Certificate[Two, Counts, BlockedPair]):
     Examples
     --------
     >>> import multivalid as mv
-    >>> fitted = mv.multicalibrate([0.0, 1.0] * 50, [[0.5, 0.9]] * 100, groups=[], property="mean_variance", mode="theorem", m=20)
+    >>> fitted = mv.multicalibrate([0.0, 0.5, 1.0] * 40, [[0.5, 0.9]] * 120, groups=[], property="mean_variance", mode="theorem", m=80)
     >>> fitted.certificate.status, fitted.certificate.error[1] <= fitted.certificate.alpha[1]
     ('converged', True)
     """
@@ -122,7 +122,7 @@ class JointCertificate(Certificate[Two, Counts, BlockedPair]):
     def _reached(self) -> str:
         if not self.asked:
             return f"worst group errors {self.error[0]:.3g} and {self.error[1]:.3g} on the rows fitted ({self.mode} mode)."
-        asked = "no bound in advance" if np.isnan(self.alpha[1]) else f"{self.alpha[1]:.3g} promised"
+        asked = self.argument if np.isnan(self.alpha[1]) else f"{self.alpha[1]:.3g} promised"
         return (
             f"worst group error {self.error[0]:.3g} of the first coordinate ({self.alpha[0]:.3g} asked), "
             f"{self.error[1]:.3g} of the second ({asked}); {self.mode} mode."
@@ -139,7 +139,7 @@ class JointCertificate(Certificate[Two, Counts, BlockedPair]):
             return super()._vacuous()
         assert self.trivial is not None
         found = [
-            f"{'first' if k == 0 else 'second'} coordinate: {self.trivial[k]:.3g}, below {self.alpha[k]:.3g}"
+            f"{'first' if k == 0 else 'second'} coordinate: at most {self.trivial[k]:.3g}, below {self.alpha[k]:.3g}"
             for k in (0, 1)
             if self.alpha[k] > self.trivial[k]
         ]

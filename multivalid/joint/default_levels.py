@@ -32,13 +32,19 @@ def plan_of(rows: Rows, pair: Pair, *, mode: str, grid: Any, m: Any, alpha: Any,
         return make_plan(rows, pair, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
     facts, groups = pair_facts(pair, rows.labels, rows.weights), rows.membership.groups
     levels = (DEFAULT_LEVELS, _like_first(DEFAULT_LEVELS, facts) or DEFAULT_LEVELS)
-    constant = trivial_errors(rows, pair)
+    constant, usual = trivial_errors(rows, pair), None
     for _ in range(TRIES):
         grids = default_grids(facts, levels)
         plan = make_plan(rows, pair, mode=mode, grid=None, m=levels, alpha=None, lipschitz=lipschitz, ready=grids)
-        if constant is None or _promises(plan, constant):
+        usual = usual or plan
+        if _promises(plan, constant):
             return plan
-        levels = _more_levels(plan, constant, groups)
+        try:
+            levels = _more_levels(plan, constant, groups)
+        except InputError:
+            if groups > 1:
+                raise
+            return usual  # nobody asked for groups: the run is worth having, and its certificate says that it promises nothing
     return plan
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from multivalid import json_checks as read
 from multivalid.batch.level_formula import moved, moved_row
-from multivalid.batch.predictor import grid_from_json
 from multivalid.errors import ModelFileError
 from multivalid.evaluators import Evaluator, Members, RowMembers
 from multivalid.grid import Grid
@@ -73,7 +72,7 @@ class PairLevelPredictor:
 def grids_from_json(data: Any) -> tuple[Grid, Grid]:
     """Two grids from plain data."""
     first, second = read.items(data, "grids", 2)
-    return grid_from_json(first), grid_from_json(second)
+    return Grid.from_json(first), Grid.from_json(second)
 
 
 def _patch(patch: Any, groups: int, grids: tuple[Grid, Grid]) -> JointPatch:

@@ -94,7 +94,7 @@ def certify(rows: Rows, pair: Pair, plan: JointPlan, trace: JointTrace, place: I
     )
 
 
-def _status(plan: JointPlan, trace: JointTrace, error: tuple[float, float], trivial: tuple[float, float] | None) -> str:
+def _status(plan: JointPlan, trace: JointTrace, error: tuple[float, float], trivial: tuple[float, float]) -> str:
     if trace.status != "converged":
         return trace.status
     if _broken(plan, error):
@@ -102,16 +102,14 @@ def _status(plan: JointPlan, trace: JointTrace, error: tuple[float, float], triv
     return "vacuous" if _shortfall(plan, trivial) > 1 else "converged"
 
 
-def _shortfall(plan: JointPlan, trivial: tuple[float, float] | None) -> float:
+def _shortfall(plan: JointPlan, trivial: tuple[float, float]) -> float:
     """By how much the errors promised exceed those of a constant prediction, at worst; at most 1 where they promise something."""
-    if trivial is None:
-        return 0.0
     promised = (plan.alpha[0], plan.second.value)
     ratios = [0.0 if p is None else (p / t if t > 0 else np.inf) for p, t in zip(promised, trivial, strict=True)]
     return float(max(ratios))
 
 
-def _needed(plan: JointPlan, trivial: tuple[float, float] | None) -> str:
+def _needed(plan: JointPlan, trivial: tuple[float, float]) -> str:
     """How many levels promise less than a constant prediction has: errors fall with the square of their number."""
     short = _shortfall(plan, trivial)
     if short <= 1:

@@ -10,7 +10,7 @@ from multivalid.batch.algorithm import Blocked
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.plan import label_facts
 from multivalid.cells.residual import ratio
-from multivalid.cells.sentences import unknown_lines
+from multivalid.cells.sentences import tells_nothing, unknown_lines
 from multivalid.cells.tabulate import tabulate_groups
 from multivalid.grid import Grid
 from multivalid.practical.start import chance_limit
@@ -42,7 +42,7 @@ def certify(
     reached = error <= goal and not off
     # Where nothing was asked the tests decide, and promise nothing where none could be made.
     untested = alpha is None and error > negligible and nothing_told(found)
-    empty = untested or (alpha is not None and trivial is not None and goal > trivial)
+    empty = untested or (alpha is not None and goal > trivial)
     status = "budget" if stopped else (("vacuous" if empty else "converged") if reached else "blocked")
     said = on_rows_fitted(found) if error > negligible else ""
     noise = [ONLY_NOISE] if status == "blocked" and not off else []
@@ -67,11 +67,14 @@ def certify(
     )
 
 
-def _of_a_constant(rows: Rows, prop: Property) -> float | None:
-    """The error of Γ of all labels as everybody's prediction: an alpha above it promises nothing; None without groups."""
-    if rows.membership.groups < 2:
-        return None
+def _of_a_constant(rows: Rows, prop: Property) -> float:
+    """The error of Γ of all labels as everybody's prediction: an alpha above it promises nothing.
+
+    Without groups that is 0, whatever it is worth; there it is the mean of V², the most that it can be for any groups at all.
+    """
     v = prop.identify(prop.solve(rows.labels, rows.weights), rows.labels)
+    if rows.membership.groups < 2:
+        return float(np.average(v**2, weights=rows.weights))
     place = np.zeros(len(rows.labels), dtype=np.intp)
     weight, total = tabulate_groups(rows.membership, place, [rows.weights, rows.weights * v], 1)
     return float(np.max(ratio(total**2, weight)) / weight[0, 0])
@@ -79,7 +82,7 @@ def _of_a_constant(rows: Rows, prop: Property) -> float | None:
 
 def nothing_told(found: Audit) -> bool:
     """Whether the rows cannot tell of any group whether it is off."""
-    return all(np.isnan(one.table["p_value"]).all() for one in found.coordinates)
+    return all(tells_nothing(one.table) for one in found.coordinates)
 
 
 def on_rows_fitted(found: Audit) -> str:

@@ -60,7 +60,7 @@ def fit_found(
     random_state: int = 0,
 ) -> FoundFit:
     """Fit named and found groups; `columns` has the codes of these rows, `blocks` says which rows belong together."""
-    problem = _problem(rows, prop, goal, columns)
+    problem = _problem(rows, prop, goal, columns, blocks)
     columns, link = problem.columns, problem.loss.link
     chosen = Ways(problem, blocks, random_state).choose()
     final = chosen.plan
@@ -90,13 +90,14 @@ def find_rules(
     rows: Rows, prop: Property, goal: practical.Goal, columns: Columns, *, blocks: NDArray[Any] | None = None, random_state: int = 0
 ) -> tuple[list[Rule], str]:
     """The rules alone that rows held out confirm for one column of predictions, and what to say of them."""
-    problem = _problem(rows, prop, goal, replace(columns, readable=True))
+    problem = _problem(rows, prop, goal, replace(columns, readable=True), blocks)
     return Ways(problem, blocks, random_state).choose_rules()
 
 
-def _problem(rows: Rows, prop: Property, goal: practical.Goal, columns: Columns) -> Problem:
+def _problem(rows: Rows, prop: Property, goal: practical.Goal, columns: Columns, blocks: NDArray[Any] | None) -> Problem:
     link = choose_link(prop, rows.labels, rows.predictions)
-    every = LinkRows(rows.labels, rows.weights / rows.weights.mean(), link.forward(rows.predictions), with_codes(rows.membership))
+    base, member = link.forward(rows.predictions), with_codes(rows.membership)
+    every = LinkRows(rows.labels, rows.weights / rows.weights.mean(), base, member, blocks)
     return Problem(
         every, rows.predictions, columns.with_prediction(rows.predictions), Matching(prop, link), goal, rate_for(len(rows))
     )

@@ -64,7 +64,9 @@ class Ways:
     def __init__(self, problem: Problem, blocks: NDArray[np.intp] | None, seed: int) -> None:
         self.problem, self.seed = problem, seed
         rows = len(problem.every)
-        self.folds = folds(rows, blocks, seed, 1 if rows >= ONE_SPLIT else FOLDS)
+        self.unit = "rows" if blocks is None else "blocks"
+        # Blocks are few however many their rows: all of them must have their say.
+        self.folds = folds(rows, blocks, seed, 1 if rows >= ONE_SPLIT and blocks is None else FOLDS)
         held = np.concatenate([held for _, held in self.folds])
         self.outcomes = Outcomes(problem.every.labels[held], problem.every.weights[held])
         self.blocks = None if blocks is None else np.unique(blocks[held], return_inverse=True)[1]
@@ -115,7 +117,7 @@ class Ways:
     # ---- the ways ------------------------------------------------------------------------------------------------------
     def named(self) -> tuple[Way, list[str]]:
         """What the named groups reach, fitted inside the folds; the input itself when that is as good."""
-        stage, report = accept.choose([part.held_out() for part in self.parts])
+        stage, report = accept.choose([part.held_out() for part in self.parts], unit=self.unit)
         return self._way("named", [part.named(stage) for part in self.parts], lambda part: part.named(stage)), report
 
     def more(self, named: Way) -> Iterator[Way]:
@@ -225,7 +227,8 @@ class Ways:
 
 
 def folds(rows: int, blocks: NDArray[np.intp] | None, seed: int, count: int) -> list[tuple[Index, Index]]:
-    """Rows to fit and rows to hold out, both shuffled, of the first `count` of five folds; whole blocks where rows belong together."""
+    """Rows to fit and rows to hold out, both shuffled, of the first `count` of five folds; where rows belong together, blocks are held
+    out whole, and their rows stand together."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(rows)
     if blocks is None:
@@ -233,4 +236,6 @@ def folds(rows: int, blocks: NDArray[np.intp] | None, seed: int, count: int) -> 
     else:
         _, number = np.unique(blocks, return_inverse=True)
         place = (rng.permutation(int(number.max()) + 1) % FOLDS)[number[order]]
+        parts = [(order[place != k], order[place == k]) for k in range(count)]
+        return [(fitting, held[np.argsort(number[held], kind="stable")]) for fitting, held in parts]
     return [(order[place != k], order[place == k]) for k in range(count)]

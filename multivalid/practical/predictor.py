@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multivalid import json_checks as read
-from multivalid.atoms.names import PREDICTION
-from multivalid.batch.predictor import grid_from_json
 from multivalid.errors import InputError, ModelFileError
 from multivalid.evaluators import Arrays, DenseMembers, Evaluator, Members, OneRow, RowMembers, pieces
-from multivalid.grid import Grid
+from multivalid.grid import Array, Grid
 from multivalid.practical.link import SNAP, Link
 from multivalid.practical.model import Model
 from multivalid.practical.shift_round import Shift, ShiftRound, flat
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from multivalid.groups.membership import Membership
     from multivalid.groups.remote import Frame
     from multivalid.practical.forest import Forest
-    from multivalid.properties.base import Array
 
 TOGETHER = 20  # trees per step of an engine's plan: longer expressions take longer to plan than to run
 
@@ -109,7 +106,7 @@ class LinkPredictor:
             out[rows] = self.calibrated(Arrays(), predictions[rows], DenseMembers(membership, rows.start, rows.stop), trees)
         return out
 
-    def on_frame(self, frame: Frame, groups: FittedGroups, output: str = PREDICTION, lines: Any = None) -> Frame:
+    def on_frame(self, frame: Frame, groups: FittedGroups, output: str, lines: Any = None) -> Frame:
         """The lazy frame with the new predictions as the column `output`."""
         from multivalid.practical.engine import predicting_link  # it builds on this module
 
@@ -136,7 +133,7 @@ class LinkPredictor:
         forest = None if "forest" not in data else _forest(data["forest"])
         if forest is not None and model is None:
             raise ModelFileError("trees need a model to stand on.")
-        return cls(grid_from_json(data["grid"]), Link.from_json(data["link"]), model, rounds, forest)
+        return cls(Grid.from_json(data["grid"]), Link.from_json(data["link"]), model, rounds, forest)
 
 
 def _forest(data: Any) -> Forest:

@@ -86,6 +86,4 @@ class Mean(Expectation, Location):
     def degree(self) -> int:
         return 1
 
-    @property
-    def spec(self) -> str:
-        return "mean"
+    spec = "mean"

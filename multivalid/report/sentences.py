@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multivalid.cells.sentences import UNNAMED, headlines, off_groups, unknown_lines
+from multivalid.cells.sentences import NOTHING_TOLD, UNNAMED, headlines, off_groups, tells_nothing, unknown_lines
 from multivalid.properties import EventProbability, Mean, Quantile, Target
 from multivalid.report.sources import Audited, Certified, Chapter, Story
 
@@ -53,6 +53,8 @@ def _capital(text: str) -> str:
 
 def _one(audit: Audited) -> str:
     off, count = len(off_groups(audit.table)), len(audit.table["name"])
+    if tells_nothing(audit.table):
+        return NOTHING_TOLD
     if not off:
         return f"None of the {count} groups is off beyond chance{_largest(audit)}."
     return f"{off} of {count} groups {'is' if off == 1 else 'are'} off beyond chance{_worst(audit, off)}."

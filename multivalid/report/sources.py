@@ -135,6 +135,12 @@ class Story:
         return any(chapter.key for chapter in self.chapters)
 
 
+OTHER_LEVELS = (
+    "Before and after were audited on different levels, which error and rms depend on: compare gaps and p-values, or make both audits with "
+    "the same grid=."
+)
+
+
 def story(
     now: TargetAudited,
     before: TargetAudited | None,
@@ -149,6 +155,8 @@ def story(
     """
     settings = {**({} if now.given is None else origin(*now.given)), **settings}
     given = {"now": now} if before is None else {"before": _same(before, now), "after": now}
+    if before is not None and any(a.grid != b.grid for a, b in zip(before.coordinates, now.coordinates, strict=True)):
+        notes = [*notes, OTHER_LEVELS]
     chapters = [
         Chapter(part.predicted, {when: audit.coordinates[k] for when, audit in given.items()}, key, key and part.name)
         for k, (part, key) in enumerate(zip(now.property.coordinates, now.property.keys, strict=True))

@@ -29,6 +29,7 @@ NEEDED_FOR_ANY = 2.5  # t of the held-out gain over the input: the number of rou
 NEEDED_FOR_MORE = 1.0  # the same over a fit that rows held out have confirmed already
 MOST_ROUNDS = 300
 PATIENCE = 10
+FIRST = 4  # rounds within which the first gain must come: trees that stand on a good fit and find nothing are given up soon
 DEPTH = 4
 RATE = 0.2
 REFRESH = 4  # rounds for which the slope of V is kept: it moves slowly, and costs passes over the rows
@@ -55,15 +56,17 @@ class Losses(Protocol):
 class Trial:
     """Trees that were grown without the rows held out, the first in a random order, and what those say of them."""
 
-    def __init__(self, start: Array, before: Array, losses: Losses, given: Array, membership: Membership, held_out: int) -> None:
-        """On top of `start`; one row in `held_out` says by how much they beat what loses `before`."""
+    def __init__(
+        self, start: Array, before: Array, losses: Losses, given: Array, membership: Membership, held_out: int, rounds: int
+    ) -> None:
+        """At most so many on top of `start`; one row in `held_out` says by how much they beat what loses `before`."""
         count = before.size
         cut = count // held_out
         held, rest = np.arange(cut), np.arange(cut, count)
         self.losses, self.columns = losses, columns_of(given, membership)
         self.codes = ColumnTrees(tuple(self.columns), ()).codes(list(given.T), DenseMembers(membership, 0, count))
         judge = _Judge(start[:, held], losses.take(held), self.codes[held])
-        made = _rounds(self.columns, start[:, rest], losses.take(rest), self.codes[rest], MOST_ROUNDS, judge)
+        made = _rounds(self.columns, start[:, rest], losses.take(rest), self.codes[rest], rounds, judge)
         gained = before[held] - judge.best
         self.gain, self.t = float(gained.mean()), t_statistic(gained)
         self.told = judge.rounds > 0 and sharing_rows(gained) >= NEEDED_ROWS
@@ -95,7 +98,7 @@ class _Judge:
         now = self.losses.losses(self.eta)
         if now.mean() < self.best.mean():
             self.best, self.rounds = now, self.seen
-        return self.seen - self.rounds < PATIENCE
+        return self.seen - self.rounds < (PATIENCE if self.rounds else FIRST)
 
 
 def _rounds(

@@ -7,19 +7,17 @@ each column holds for all of them after the constraint. Columns that share one w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.batch import theorem
-from multivalid.batch.certificate import Certificate
-from multivalid.cells.statistics import CellStatistics
-from multivalid.grid import Grid
 from multivalid.practical import fit as practical
 from multivalid.practical.certify import certify
 from multivalid.properties.target import Array, Target
+from multivalid.several.by_theorem import after_constraint
 from multivalid.several.certificate import SeveralCertificate
 from multivalid.several.goal import Goal
 from multivalid.several.predictor import ColumnsPredictor
@@ -29,56 +27,62 @@ from multivalid.sources.memory import MemorySource as Rows
 
 @dataclass(frozen=True)
 class SeveralFit:
-    """A predictor, the levels of each fitted row (rows, columns), and the certificate."""
+    """A predictor, the levels of each fitted row (rows, columns), and a call that works out the certificate."""
 
     predictor: ColumnsPredictor
     levels: NDArray[np.intp]
-    certificate: SeveralCertificate
+    stated: Callable[[], SeveralCertificate]
+
+    def certified(self, first: str) -> SeveralCertificate:
+        """What is guaranteed, its note behind what is to be said first."""
+        made = self.stated()
+        return replace(made, note="\n".join(filter(None, [first, made.note])))
 
 
 def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> SeveralFit:
     """Fit all columns and say what holds of them after the constraint, also on rows held out."""
-    start = replace(rows, predictions=target.mend(rows.predictions))
+    start = _mended(rows, target)
     worked = work_out(start, target, goal)
-    predictor = worked.predictor
-    final = predictor.predict(rows.predictions, rows.membership)
+    final = worked.predictor.predict(rows.predictions, rows.membership)
     grids = tuple(
         goal.grids[k] or practical.level_grid(final[:, k], rows.weights, goal.practical(k).levels) for k in range(final.shape[1])
     )
-    predictor = replace(predictor, grids=grids)
-    done = replace(rows, predictions=final)
-    seen = None if held is None else replace(held, predictions=predictor.predict(held.predictions, held.membership))
-    made = []
-    for k, coordinate in enumerate(target.coordinates):
-        alone, prop, grid = done.column(k), coordinate.predicted, grids[k]
-        if goal.mode == "practical":
-            steps = [_mean(rows, prop.score(values[:, k], rows.labels)) for values in (start.predictions, final)]
-            said = worked.notes[k] if worked.notes else ""
-            moves = len(predictor.parts[k].patches) if predictor.parts else 0
-            one = certify(alone, prop, grid, moves, steps, alpha=goal.alpha[k], stopped=worked.stopped, note=said)
-        else:
-            one = _after(worked.stated[k], alone, prop, grid)
-        made.append(one if seen is None else theorem.judged(one, seen.column(k), prop))
-    certificate = SeveralCertificate.of(
-        mode=goal.mode,
-        keys=target.keys,
-        parts=tuple(made),
-        potential=_losses(target, start, final),
-        holdout_loss=None if held is None or seen is None else _losses(target, _mended(held, target), seen.predictions),
-        broken=int(np.count_nonzero(target.breaks(rows.predictions))),
-        note=worked.note,
+    predictor = replace(worked.predictor, grids=grids)
+    # What the caller may change before anybody asks for the certificate is copied.
+    start, broken = _kept(start), int(np.count_nonzero(target.breaks(rows.predictions)))
+    given = None if held is None else _kept(_mended(held, target))
+    seen = (
+        None if given is None or held is None else replace(given, predictions=predictor.predict(held.predictions, held.membership))
     )
+
+    def stated() -> SeveralCertificate:
+        parts = []
+        for k, coordinate in enumerate(target.coordinates):
+            alone, prop, grid = replace(start, predictions=final).column(k), coordinate.predicted, grids[k]
+            if goal.mode == "practical":
+                steps = [_mean(start, prop.score(values[:, k], start.labels)) for values in (start.predictions, final)]
+                said = worked.notes[k] if worked.notes else ""
+                moves = len(predictor.parts[k].patches) if predictor.parts else 0
+                one = certify(alone, prop, grid, moves, steps, alpha=goal.alpha[k], stopped=worked.stopped, note=said)
+            else:
+                one = after_constraint(worked.stated[k], alone, prop, grid)
+            parts.append(one if seen is None else theorem.judged(one, seen.column(k), prop))
+        return SeveralCertificate.of(
+            mode=goal.mode,
+            keys=target.keys,
+            parts=tuple(parts),
+            potential=_losses(target, start, final),
+            holdout_loss=None if given is None or seen is None else _losses(target, given, seen.predictions),
+            broken=broken,
+            note=worked.note,
+        )
+
     levels = np.stack([grid.round(column) for grid, column in zip(grids, final.T, strict=True)], axis=1)
-    return SeveralFit(predictor, levels, certificate)
+    return SeveralFit(predictor, levels, stated)
 
 
-def _after(stated: Certificate, rows: Rows, prop: Any, grid: Grid) -> Certificate:
-    """The certificate of one column's loop, with the error measured after the constraint, which the theorem does not speak of."""
-    error = float(CellStatistics.of(rows.cells(prop, [grid])[0]).errors.max())
-    kept = error <= stated.alpha
-    note = f"Before the constraint was restored the error was {stated.error:.3g}, after it {error:.3g}."
-    status = stated.status if kept or stated.status != "converged" else "uncalibrated"
-    return replace(stated, error=error, status=status, sample_bound=None, note="\n".join(filter(None, [stated.note, note])))
+def _kept(rows: Rows) -> Rows:
+    return replace(rows, labels=rows.labels.copy(), weights=rows.weights.copy())
 
 
 def _mended(rows: Rows, target: Target) -> Rows:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from multivalid import json_checks as read
-from multivalid.batch.predictor import LevelPredictor, Predictor, Reader, grid_from_json, predictor_of
+from multivalid.batch.predictor import LevelPredictor, Predictor, Reader, predictor_of
 from multivalid.errors import ModelFileError
 from multivalid.evaluators import Evaluator, Members, OneRow, RowMembers, in_memory
 from multivalid.grid import Grid
@@ -134,7 +134,7 @@ class ColumnsPredictor:
         width = len(target.coordinates)
         fields = ("kind", "grids", "parts", *(name for name in ("together", "trees") if name in data))
         found = read.record(data, "a predictor of several columns", fields)
-        grids = tuple(grid_from_json(grid) for grid in read.items(found["grids"], "grids", width))
+        grids = tuple(Grid.from_json(grid) for grid in read.items(found["grids"], "grids", width))
         parts = [predictor_of(part, groups, KINDS) for part in read.items(found["parts"], "parts")]
         if parts and ("together" in found or len(parts) != width):
             raise ModelFileError(

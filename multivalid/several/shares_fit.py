@@ -13,8 +13,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
-from scipy.optimize import minimize
 
 from multivalid.groups.membership import Membership
 from multivalid.practical.blocks import Blocks, CodeBlock
@@ -22,6 +20,7 @@ from multivalid.practical.data import LinkRows
 from multivalid.practical.model import Model
 from multivalid.practical.start import screen
 from multivalid.properties.base import Array
+from multivalid.several.descent import minimum
 from multivalid.several.shares import KNOTS, Directions, Shares
 
 Single = NDArray[np.float32]  # features and residuals: single precision is exact enough and twice as fast
@@ -210,22 +209,16 @@ def fit(passes: Passes, start: Shares, ridge: float, curvature: list[Array]) -> 
 
     first = metric.forward(start.table).ravel()
     least = TOLERANCE * first.size / max(len(passes.rows), 1)
-    found = minimize(
-        evaluate, first, jac=True, method="L-BFGS-B", options={"maxiter": STEPS, "maxcor": 20, "ftol": least, "gtol": 0.0}
-    )
-    return start.holding(metric.back(np.asarray(found.x).reshape(start.table.shape)))
+    found = minimum(evaluate, first, steps=STEPS, tolerance=least)
+    return start.holding(metric.back(found.reshape(start.table.shape)))
 
 
 class _Metric:
     """Coordinates of each class in which its curvature and ridge are the identity: u = root'·coefficients."""
 
     def __init__(self, curvature: list[Array], ridge: Array) -> None:
-        self._roots = []
-        for block in curvature:
-            if block.ndim == 1:
-                self._roots.append(np.sqrt(block + ridge + _floor(block)))
-            else:
-                self._roots.append(np.linalg.cholesky(block + np.diag(ridge + _floor(np.diag(block)))))
+        self._roots = [np.linalg.cholesky(block + np.diag(ridge + _floor(np.diag(block)))) for block in curvature]
+        self._inverse = [np.linalg.inv(root) for root in self._roots]
 
     def forward(self, table: Array) -> Array:
         """Coefficients as coordinates."""
@@ -233,11 +226,11 @@ class _Metric:
 
     def back(self, table: Array) -> Array:
         """Coordinates as coefficients."""
-        return np.stack([solve_triangular(root, row, lower=True, trans=1) for root, row in zip(self._roots, table, strict=True)])
+        return np.stack([inverse.T @ row for inverse, row in zip(self._inverse, table, strict=True)])
 
     def slope(self, gradient: Array) -> Array:
         """A gradient in coefficients as one in coordinates."""
-        return np.stack([solve_triangular(root, row, lower=True) for root, row in zip(self._roots, gradient, strict=True)])
+        return np.stack([inverse @ row for inverse, row in zip(self._inverse, gradient, strict=True)])
 
 
 def _floor(diagonal: Array) -> Array:

@@ -27,6 +27,28 @@ def with_trees(
     """
     if len(rows) < boost.LEAST_ROWS:
         return None, ""
+    trial, start = _tried(rows, target, ground, rival, seed, boost.MOST_ROUNDS, 5 if anew else 10)
+    corrected = rival.together is not None or any(part.model is not None for part in rival.links)
+    kept = trial.told and trial.t >= (boost.NEEDED_FOR_MORE if corrected else boost.NEEDED_FOR_ANY)
+    said = f"Trees over groups and all columns: held-out loss gain {trial.gain:.3g} (t = {trial.t:.1f}), "
+    if not kept:
+        return None, f"{said}dropped."
+    trees = trial.grown_again(start) if anew else trial.grown()
+    return replace(ground, trees=trees), f"{said}kept, in place of patches and of richer models."
+
+
+def improve(rows: Rows, target: Target, ground: ColumnsPredictor, seed: int) -> bool:
+    """Whether the first trees that stand on `ground` make it better on rows held out."""
+    if len(rows) < boost.LEAST_ROWS:
+        return False
+    trial, _ = _tried(rows, target, ground, ground, seed, boost.FIRST, 5)
+    return trial.t >= boost.NEEDED_FOR_MORE
+
+
+def _tried(
+    rows: Rows, target: Target, ground: ColumnsPredictor, rival: ColumnsPredictor, seed: int, rounds: int, held_out: int
+) -> tuple[boost.Trial, Array]:
+    """Trees on top of `ground` beside `rival`, on rows in the order that the seed draws, and what they stand on."""
     mixed = rows.take(np.random.default_rng(seed).permutation(len(rows)))
     outcomes = Outcomes(mixed.labels, mixed.weights / mixed.weights.mean())
     before = outcomes.weights * target.losses(rival.predict(mixed.predictions, mixed.membership), mixed.labels)
@@ -35,14 +57,7 @@ def with_trees(
         scales = [Matching(one.predicted, part.link) for one, part in zip(target.coordinates, ground.links, strict=True)]
         losses = OwnScales(target, scales, outcomes)
     start, seen = _starts(ground, mixed), np.column_stack(ground.looked_at(Arrays(), list(mixed.predictions.T)))
-    trial = boost.Trial(start, before, losses, seen, mixed.membership, 5 if anew else 10)
-    corrected = rival.together is not None or any(part.model is not None for part in rival.links)
-    kept = trial.told and trial.t >= (boost.NEEDED_FOR_MORE if corrected else boost.NEEDED_FOR_ANY)
-    said = f"Trees over groups and all columns: held-out loss gain {trial.gain:.3g} (t = {trial.t:.1f}), "
-    if not kept:
-        return None, f"{said}dropped."
-    trees = trial.grown_again(start) if anew else trial.grown()
-    return replace(ground, trees=trees), f"{said}kept, in place of patches and of richer models."
+    return boost.Trial(start, before, losses, seen, mixed.membership, held_out, rounds), start
 
 
 def _starts(ground: ColumnsPredictor, rows: Rows) -> Array:

@@ -13,7 +13,7 @@ from multivalid.properties.target import Target
 from multivalid.several.by_theorem import fit_each
 from multivalid.several.goal import Goal
 from multivalid.several.predictor import ColumnsPredictor
-from multivalid.several.with_trees import with_trees, without_patches
+from multivalid.several.with_trees import improve, with_trees, without_patches
 from multivalid.sources.memory import MemorySource as Rows
 
 MANY_ROWS = 50_000  # from here on trees of columns fitted one by one are not grown again: little to gain, and slow
@@ -54,7 +54,11 @@ def _together(rows: Rows, target: Target, goal: Goal, untouched: ColumnsPredicto
     if isinstance(tried, str):
         return Worked(untouched, note=tried)
     ground, rival = replace(untouched, together=tried.untouched), replace(untouched, together=tried.kept)
-    grown, said = with_trees(rows, target, ground, rival, goal.seed, anew=True)
+    # Trees do best where they stand on the input alone, and take long there: first a look whether any improve on what is kept.
+    if tried.kept is None or improve(rows, target, rival, goal.seed):
+        grown, said = with_trees(rows, target, ground, rival, goal.seed, anew=True)
+    else:
+        grown, said = None, "Trees over groups and all columns: the first ones gained nothing on held-out rows, dropped."
     predictor = grown if grown is not None else replace(untouched, together=tried.on_all_rows())
     return Worked(predictor, note="\n".join(filter(None, [tried.report, said])))
 

@@ -27,7 +27,7 @@ class Predicting(Protocol):
     def predict(self, predictions: Array, membership: Membership) -> Array:
         """New predictions for rows with these predictions and groups."""
 
-    def on_frame(self, frame: Frame, groups: FittedGroups, output: str = ..., lines: Lines | None = ...) -> Frame:
+    def on_frame(self, frame: Frame, groups: FittedGroups, output: str, lines: Lines | None = ...) -> Frame:
         """The lazy frame with the new predictions as the column `output`; in the place of the old ones unless another is named.
 
         `lines` are the combinations of the groups' columns that occur, where they are known.

@@ -26,6 +26,6 @@ def scale_note(target: Target, totals: Totals, only_one_and_two: Callable[[], bo
     if totals.binary and totals.lowest >= 0 and 1 < totals.highest <= 100:
         ends = f"{totals.lowest:g} to {totals.highest:g}"
         return f"y_true is 0 or 1, but y_pred goes from {ends}: if these are per cent, divide them by 100"
-    if totals.unit and (totals.least, totals.most) == (1.0, 2.0) and only_one_and_two():
+    if totals.lowest >= 0 and totals.highest <= 1 and (totals.least, totals.most) == (1.0, 2.0) and only_one_and_two():
         return "y_true is 1 or 2, but y_pred lies between 0 and 1: if 2 is the event that is predicted, pass positive=2"
     return ""

@@ -35,8 +35,3 @@ class Totals:
     def effective(self) -> float:
         """Kish's effective number of rows."""
         return self.weight**2 / self.squares
-
-    @property
-    def unit(self) -> bool:
-        """Whether every prediction lies in [0, 1]."""
-        return self.lowest >= 0 and self.highest <= 1

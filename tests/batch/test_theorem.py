@@ -242,7 +242,7 @@ class TestEdges:
     def test_blocked_cells_do_no_harm_while_the_error_is_within_alpha(self) -> None:
         y, f = np.array([0.5] * 5 + [0.2] * 95), np.array([0.45] * 5 + [0.25] * 95)
         fitted = mv.multicalibrate(y, f, groups=[], property="median", mode="theorem", m=10, alpha=0.5, lipschitz=0.05)
-        assert fitted.certificate.status == "converged"
+        assert fitted.certificate.status == "vacuous"  # as a constant promises no more than .25; blocked it is not
         assert fitted.certificate.blocked
         assert fitted.certificate.error <= 0.5
 

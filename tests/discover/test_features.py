@@ -20,7 +20,9 @@ def world(rows=1500, seed=0):
     return data.assign(copy=data["p"], short=data["p"].astype(np.float32), number=np.arange(rows))
 
 
-REPEATS = "column 'copy' repeats the predictions, which are looked at anyway: left out of the search"
+REPEATS = (
+    "column 'copy' repeats the predictions or only rises or falls with them, which are looked at anyway: left out of the search"
+)
 
 
 def test_a_copy_of_the_predictions_is_left_out_of_a_fit_with_a_note():
@@ -66,3 +68,10 @@ def test_a_pair_is_told_the_way_out():
 def test_an_interval_around_zero_keeps_its_signs_and_says_why():
     assert interval(0.5, 2.0, False) == interval(-2.0, -0.5, False) == "95 % interval 0.5 to 2"
     assert interval(-0.5, 2.0, False).startswith("95 % interval -0.5 to +2: it holds for all groups at once")
+
+
+def test_a_column_that_only_rises_or_falls_with_the_predictions_is_left_out_with_a_note():
+    data = world().assign(odds=lambda d: -np.log(d["p"] / (1 - d["p"])), noisy=lambda d: d["p"] + 1e-3 * np.sin(d["number"]))
+    made = mv.multicalibrate("y", "p", groups=[], data=data, features=["age", "odds", "noisy"])
+    assert REPEATS.replace("copy", "odds") in made.certificate.note
+    assert "'noisy' repeats" not in made.certificate.note

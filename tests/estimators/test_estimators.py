@@ -355,3 +355,9 @@ class TestLabelsAsPeopleHaveThem:
         flagged = MulticalibratedClassifier(groups=["g == 1"], missing_rows="drop", positive=">50K").fit(X, y)
         assert flagged.classes_.tolist() == [False, True]
         assert np.allclose(flagged.predict_proba(X), named.predict_proba(X))
+
+
+def test_several_quantiles_without_an_estimator_say_which_argument_is_missing():
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match=r"estimator=None is a Ridge regression, which gives one column.* has 2; pass estimator="):
+        MulticalibratedRegressor(property=mv.Quantiles([0.1, 0.9])).fit(rng.normal(size=(300, 2)), rng.normal(size=300))

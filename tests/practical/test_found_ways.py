@@ -113,3 +113,24 @@ def test_a_group_that_is_plainly_off_is_found_on_few_rows() -> None:
         before, after = before + float(np.mean((data["p"] - truth) ** 2)), after + float(np.mean((made - truth) ** 2))
     assert changed >= 4
     assert after < 0.7 * before
+
+
+def test_with_blocks_every_block_is_held_out_once_and_counts_once():
+    """Rows of a block share their luck: evidence is counted by blocks, of which all are held out in turn."""
+    rng = np.random.default_rng(0)
+    blocks = rng.integers(0, 30, 30_000)
+    parts = folds(30_000, blocks, 0, FOLDS)
+    assert sorted(np.concatenate([held for _, held in parts]).tolist()) == list(range(30_000))
+    for fitting, held in parts:
+        assert not set(blocks[fitting]) & set(blocks[held])
+        assert np.count_nonzero(np.diff(blocks[held])) + 1 == np.unique(blocks[held]).size  # its rows stand together
+
+
+def test_luck_that_blocks_share_is_not_found_where_blocks_are_told():
+    """A shift drawn for each of 20 days and a column that is the day: by rows this is evidence, by days it is luck."""
+    rng = np.random.default_rng(1)
+    day = rng.integers(0, 20, 24_000)
+    y = rng.normal(size=day.size) + rng.normal(0, 0.5, 20)[day]
+    data = pd.DataFrame({"a": day % 4, "b": rng.normal(size=day.size)})
+    made = mv.multicalibrate(y, rng.normal(0, 0.01, day.size), groups=[], data=data, features=["a", "b"], blocks=day)
+    assert "none were found" in made.certificate.note

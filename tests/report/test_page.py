@@ -182,6 +182,18 @@ def test_before_must_be_of_the_same_rows(tmp_path: Path) -> None:
         now.report(tmp_path / "r.html", before=other)
 
 
+def test_before_on_other_levels_is_said(tmp_path: Path) -> None:
+    y, before, now = [0, 1, 1, 0], [0.2, 0.4, 0.6, 0.8], [0.3, 0.5, 0.5, 0.7]
+    apart = mv.audit(y, now, groups=[]).report(tmp_path / "r.html", before=mv.audit(y, before, groups=[]))
+    assert "different levels" in apart.read_text()
+    grid = mv.Grid.uniform(0, 1, 4)
+    both = [mv.audit(y, one, groups=[], grid=grid) for one in (before, now)]
+    alike = both[1].report(tmp_path / "r.html", before=both[0])
+    assert "different levels" not in alike.read_text()
+    settings = loaded(alike)["settings"]
+    assert settings["levels before"] == settings["levels after"] == grid.points.tolist()
+
+
 def test_rows_that_stay_in_their_engine(reports: dict[str, Any], flights: pd.DataFrame, tmp_path: Path) -> None:
     polars = pytest.importorskip("polars")
     fitted, test = reports["objects"]["mean"], flights[6000:]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.errors import PropertyError
 from multivalid.online import checks
 from multivalid.online.draws import Draws
 from multivalid.online.sharp import late, reading
@@ -33,7 +32,7 @@ from multivalid.online.sharp.promise import cell_bounds, squared_bounds
 from multivalid.online.sharp.ranges import carry_over, first_range, grow, grown_range, set_range
 from multivalid.online.sharp.rounds import VALUES, rounds_on
 from multivalid.online.sharp.setup import SharpSetup
-from multivalid.online.sharp.span import kind_of, span_of
+from multivalid.online.sharp.span import broken_promise, kind_of, span_of
 from multivalid.online.sharp.tables import KIND, LENGTH, LO, ROUNDS, STAKE, TAU, Tables
 
 MASS = 0.1  # a: of a cell's bets against those on the score
@@ -256,9 +255,7 @@ class SharpEngine:
         values = np.asarray(self.setup.prop.identify(points, labels), dtype=np.float64)
         low, high = self.value_bounds
         if not (-low <= values[0] <= high):
-            raise PropertyError(
-                f"V({points[0]!r}, {cut!r}) = {values[0]!r} lies outside [{-low:g}, {high:g}], which {self.setup.prop!r} promises."
-            )
+            raise broken_promise(self.setup.prop, points[0], cut, values[0], (-low, high))
         return values
 
     @property

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.errors import InputError
+from multivalid.errors import InputError, PropertyError
 from multivalid.properties.base import Facts, Property
 from multivalid.properties.expectile import Expectile
 from multivalid.properties.mean import Mean
@@ -53,6 +53,13 @@ def kind_of(prop: Property) -> tuple[int, float]:
     """Number and level under which the compiled rounds know V; number 0 where they do not."""
     kinds = {Quantile: 1, Expectile: 2, Mean: 2}  # the mean is the expectile of level one half
     return kinds.get(type(prop), 0), float(getattr(prop, "tau", 0.5))
+
+
+def broken_promise(prop: Property, prediction: float, label: float, value: float, ends: tuple[float, float]) -> PropertyError:
+    """The error for a V outside the bounds that the facts of a property, a user's own, have given."""
+    return PropertyError(
+        f"V({prediction!r}, {label!r}) = {value!r} lies outside [{ends[0]:g}, {ends[1]:g}], which {prop!r} promises."
+    )
 
 
 def _value_bounds(prop: Property, facts: Facts) -> tuple[float, float]:
