@@ -19,7 +19,9 @@ LARGEST_HISTOGRAM = 1 << 20  # bins; beyond it a histogram no longer fits the ca
 STRIP = 1 << 14  # rows whose terms are worked out at a time: a dozen columns of them stay in the cache
 BLOCK = 1 << 11  # rows unpacked at a time: 2048 rows × a few hundred groups of float64 stay in cache
 _SIZE, _POINTER = ctypes.c_size_t, ctypes.c_void_p
-ARGUMENTS = (_POINTER, _POINTER, _SIZE, _SIZE, _POINTER, _SIZE, _POINTER)
+ARGUMENTS = (_POINTER, _POINTER, _SIZE, _SIZE, _POINTER, _POINTER, _SIZE, _SIZE, _POINTER)
+TOGETHER = 32  # columns that one call takes
+_ONE = np.ones(1)
 
 
 def tabulate_terms(
@@ -39,26 +41,22 @@ def tabulate_terms(
     array([[1., 2.],
            [0., 4.]])
     """
-    parts: list[_Histogram] = []
+    parts: list[tuple[NDArray[np.unsignedinteger[Any]], Histogram]] = []
     for block in membership.parts:
         if isinstance(block, Coded):
-            parts.append(_Histogram(block.codes, block.size + 1, places, None))
+            parts.append((block.codes, Histogram(block.size + 1, places, None)))
         else:
-            parts += _byte_histograms(block.by_row(), places, block.size)
+            parts += byte_histograms(block.by_row(), places, block.size)
     strip = STRIP if library.available() else max(membership.rows, 1)
     found: Mapping[str, Array | None] = {}
     for start in range(0, max(membership.rows, 1), strip):
         rows = slice(start, min(start + strip, membership.rows))
         found = terms(rows)
-        distinct = {id(term): term for term in found.values()}.values()
-        # As (rows, columns), four more columns at a time: a row is then added to a cell in a few instructions.
-        side_by_side = np.zeros((rows.stop - start, -(-len(distinct) // 4) * 4))
-        for k, column in enumerate(distinct):
-            side_by_side[:, k] = 1.0 if column is None else column
-        for part in parts:
-            part.add(rows, place[rows], side_by_side)
+        distinct = list({id(term): term for term in found.values()}.values())
+        for codes, part in parts:
+            part.add(codes[rows], place[rows], distinct)
     order = {number: k for k, number in enumerate(dict.fromkeys(id(term) for term in found.values()))}
-    tables = np.concatenate([part.table() for part in parts], axis=1)
+    tables = np.concatenate([part.table() for _, part in parts], axis=1)
     columns = [np.ascontiguousarray(tables[:, :, k]) for k in range(len(order))]
     return {name: columns[order[id(term)]] for name, term in found.items()}
 
@@ -72,29 +70,35 @@ def tabulate_groups(membership: Membership, place: Index, columns: Sequence[Arra
 
 
 @dataclass
-class _Histogram:
+class Histogram:
     """Sums by (code, place), and how a code's sums belong to groups: `shares` is (codes, groups), or None where group g has code g + 1."""
 
-    codes: NDArray[np.unsignedinteger[Any]]
     size: int
     places: int
     shares: Array | None
     sums: Array | None = None
 
-    def add(self, rows: slice, place: Index, terms: Array) -> None:
-        """Add the terms (rows, terms) of a run of rows."""
+    def add(self, codes: NDArray[np.unsignedinteger[Any]], place: Index, columns: Sequence[Array | None]) -> None:
+        """Add columns of terms of some rows; None stands for ones."""
+        wide = -(-len(columns) // 4) * 4
         if self.sums is None:
-            self.sums = np.zeros((self.size * self.places, terms.shape[1]))
-        codes = np.ascontiguousarray(self.codes[rows])
-        compiled = library.function(f"multivalid_add_cells_{codes.itemsize}", ARGUMENTS) if codes.itemsize <= 2 else None
+            self.sums = np.zeros((self.size * self.places, wide))
+        compiled = library.function(f"multivalid_add_cells_{codes.itemsize}", ARGUMENTS) if codes.itemsize <= 4 else None
         if compiled is None:
             key = codes * np.intp(self.places) + place
-            for k, column in enumerate(terms.T):
+            for k, column in enumerate(columns):
                 self.sums[:, k] += np.bincount(key, weights=column, minlength=len(self.sums))
-        else:
-            place = np.ascontiguousarray(place, dtype=np.int64)
-            at = (codes.ctypes.data, place.ctypes.data, codes.size, self.places)
-            compiled(*at, terms.ctypes.data, terms.shape[1], self.sums.ctypes.data)
+            return
+        codes, place = np.ascontiguousarray(codes), np.ascontiguousarray(place, dtype=np.int64)
+        given = [_ONE if column is None else np.asarray(column, dtype=np.float64) for column in columns]
+        for first in range(0, len(given), TOGETHER):
+            here = given[first : first + TOGETHER]
+            starts = np.array([column.ctypes.data for column in here], dtype=np.uintp)
+            steps = np.array([0 if column is _ONE else column.strides[0] // 8 for column in here], dtype=np.uintp)
+            compiled(
+                codes.ctypes.data, place.ctypes.data, codes.size, self.places,
+                starts.ctypes.data, steps.ctypes.data, len(here), wide, self.sums[:, first:].ctypes.data,
+            )  # fmt: skip
 
     def table(self) -> Array:
         """The sums of the groups: (places, groups, columns)."""
@@ -104,7 +108,7 @@ class _Histogram:
         return np.swapaxes(by_group.reshape(len(by_group), self.places, -1), 0, 1)
 
 
-def _byte_histograms(by_row: Bits, places: int, groups: int) -> Iterator[_Histogram]:
+def byte_histograms(by_row: Bits, places: int, groups: int) -> Iterator[tuple[NDArray[np.uint8], Histogram]]:
     """Groups that may overlap are counted by the bytes of eight of them: one histogram then serves eight groups, each the sum of the 128
     byte values that have its bit. A matrix product with the unpacked bits would do eight times the work, and its threads wait for each
     other on a busy machine.
@@ -114,7 +118,7 @@ def _byte_histograms(by_row: Bits, places: int, groups: int) -> Iterator[_Histog
     has_bit = (values[:, None] >> np.arange(width) & 1).astype(np.float64)
     for start in range(0, groups, width):
         codes = np.ascontiguousarray(by_row[:, start // 8] >> np.uint8(start % 8) & np.uint8(values[-1]))
-        yield _Histogram(codes, values.size, places, has_bit[:, : groups - start])
+        yield codes, Histogram(values.size, places, has_bit[:, : groups - start])
 
 
 def tabulate(by_row: Bits, level: Index, sums: Array, levels: int, groups: int) -> Array:
@@ -127,10 +131,10 @@ def tabulate(by_row: Bits, level: Index, sums: Array, levels: int, groups: int) 
     array([[3., 2.],
            [4., 4.]])
     """
-    terms, tables = np.ascontiguousarray(sums), []
-    for part in _byte_histograms(by_row, levels, groups):  # one after the other: each may be as large as the cache
-        part.add(slice(None), level, terms)
-        tables.append(part.table())
+    terms, tables = np.asarray(sums, dtype=np.float64), []
+    for codes, part in byte_histograms(by_row, levels, groups):  # one after the other: each may be as large as the cache
+        part.add(codes, level, list(terms.T))
+        tables.append(part.table()[:, :, : terms.shape[1]])
     return np.concatenate(tables, axis=1)
 
 

@@ -69,7 +69,9 @@ class GroupRows:
         """Σ of the shifts of the coded groups of each row."""
         total = np.zeros(self.lines.shape[1])
         for block in self.coded:
-            total += np.append(0.0, shifts[block.groups])[block.codes]
+            amounts = np.zeros(block.size + 1)
+            amounts[1:] = shifts[block.groups]
+            total += amounts[block.codes]
         return total
 
 

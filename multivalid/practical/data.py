@@ -17,7 +17,9 @@ from multivalid.practical.link import Link
 from multivalid.properties.base import Array, Property
 from multivalid.sources.memory import MemorySource
 
-CHUNK = 1024  # rows at a time; a multiple of 8, so that bits are cut between bytes
+CHUNK = 1024  # rows at a time, or a multiple of them; a multiple of 8, so that bits are cut between bytes
+MOST_CHUNKS = 8  # at a time, where few features are evaluated for each row
+FEATURES = 1 << 16  # numbers in the features of the rows at a time: about as many as stay in the cache
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,9 @@ class LinkRows(Outcomes):
     def chunks(self, rows: slice | None = None) -> Iterator[slice]:
         """Consecutive rows, some at a time, of all or of those in `rows`."""
         start, stop = (0, len(self)) if rows is None else (rows.start, rows.stop)
-        return (slice(first, min(first + CHUNK, stop)) for first in range(start, stop, CHUNK))
+        lines = 1 + self.blocks.line_at.size  # coded groups have none
+        size = CHUNK * max(1, min(MOST_CHUNKS, FEATURES // (CHUNK * lines)))
+        return (slice(first, min(first + size, stop)) for first in range(start, stop, size))
 
 
 def shuffle(rows: NDArray[np.intp], cluster: NDArray[np.intp] | None, random: np.random.Generator) -> NDArray[np.intp]:

@@ -1,6 +1,6 @@
 """Sums over (number × group) of rows that pass by in batches, where the engine works in this process.
 
-An engine evaluates a formula step by step over short vectors, and groups by hashing; arrays of half a million rows and histograms over
+An engine evaluates a formula step by step over short vectors, and groups by hashing; arrays that stay in the cache and histograms over
 codes do the same several times faster, and no batch is kept. What a predictor adds for the groups of a row is worked out once per
 combination of their columns (see `Lines`).
 """
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from multivalid.atoms.names import LABEL, PREDICTION, WEIGHT
 from multivalid.atoms.partitions import batches
-from multivalid.cells.tabulate import tabulate_groups
+from multivalid.cells.tabulate import Histogram, byte_histograms
 from multivalid.evaluators import Arrays, pieces
 from multivalid.groups.membership import Coded, Membership, unpack
 from multivalid.groups.remote import Frame
 from multivalid.properties.base import Array
 from multivalid.sources.looked_up import CODE, LineMembers, Lines, PassingMembers
 
-SLICE = 1 << 18  # rows at a time: columns stay in the cache
+SLICE = 1 << 14  # rows at a time: columns stay in the cache
 MOST_CELLS = 200_000  # (line × number) up to which lines are counted, and groups read off them
 
 
@@ -58,8 +58,8 @@ def can_pass(frame: Frame, lines: Lines | None) -> bool:
 def tabulate_passing(frame: Frame, lines: Lines, kernel: Callable[[Batch], list[Counted]], *, plain: bool) -> list[Array]:
     """Σ of every column over the rows of each (number, group): (size, groups, columns) for each table that the kernel asks for."""
     names = [LABEL, PREDICTION, *([] if plain else [WEIGHT]), CODE]
-    totals: list[Array] = []
-    ones, by_line = np.ones(SLICE), True
+    tables: list[_Table] = []
+    ones = np.ones(SLICE)
     for part in batches(frame.select(names)):
         *columns, codes = (np.asarray(part[name].to_numpy()) for name in names)
         for start in range(0, len(part), SLICE):
@@ -68,19 +68,38 @@ def tabulate_passing(frame: Frame, lines: Lines, kernel: Callable[[Batch], list[
             weights = ones[: labels.size] if plain else given[0]
             line = lines.numbers(codes[rows].astype(np.int64, copy=False))
             asked = kernel(Batch(labels, predictions, weights, line))
-            by_line = max(one.size for one in asked) * lines.membership.rows <= MOST_CELLS
-            coded = [Coded((line + 1).astype(np.uint32), lines.membership.rows)] if by_line else []
-            members = Membership.of(coded, line.size) if by_line else lines.membership.take(line)
-            made = [_summed(members, one, weights if plain else None) for one in asked]
-            totals = made if not totals else [np.add(old, new, out=old) for old, new in zip(totals, made, strict=True)]
-    if not by_line:
-        return totals
-    groups = unpack(lines.membership.by_row(), lines.membership.groups)
-    return [np.moveaxis(np.tensordot(table, groups, axes=(1, 0)), 1, 2) for table in totals]
+            tables = tables or [_Table(lines.membership, one.size) for one in asked]
+            for table, one in zip(tables, asked, strict=True):
+                table.add(line, one, weights if plain else None)
+    return [table.sums() for table in tables]
 
 
-def _summed(members: Membership, asked: Counted, ones: Array | None) -> Array:
-    """One and the same column is summed once."""
-    unlike = {id(column): None if column is ones else column for column in asked.columns}
-    found = dict(zip(unlike, tabulate_groups(members, asked.number, list(unlike.values()), asked.size), strict=True))
-    return np.stack([found[id(column)] for column in asked.columns], axis=2)
+class _Table:
+    """Sums over (number × group) that grow as rows pass by.
+
+    Rows are counted by their lines where these are few, and the lines then by groups; else by the groups of their lines.
+    """
+
+    def __init__(self, members: Membership, size: int) -> None:
+        self._parts: list[tuple[NDArray[Any] | None, Histogram]] = []
+        if size * members.rows <= MOST_CELLS:
+            self._parts.append((None, Histogram(members.rows, size, unpack(members.by_row(), members.groups).astype(np.float64))))
+            return
+        for block in members.parts:
+            if isinstance(block, Coded):
+                self._parts.append((block.codes, Histogram(block.size + 1, size, None)))
+            else:
+                self._parts += byte_histograms(block.by_row(), size, block.size)
+        self._order: list[int] = []
+
+    def add(self, line: NDArray[np.intp], asked: Counted, ones: Array | None) -> None:
+        """Add the columns of some rows; one and the same column is summed once, and `ones` is known to be that."""
+        unlike = {id(column): None if column is ones else column for column in asked.columns}
+        place = {number: k for k, number in enumerate(unlike)}
+        self._order = [place[id(column)] for column in asked.columns]
+        for codes, part in self._parts:
+            part.add(line.astype(np.uint32) if codes is None else codes[line], asked.number, list(unlike.values()))
+
+    def sums(self) -> Array:
+        """(size, groups, columns)."""
+        return np.concatenate([part.table()[:, :, self._order] for _, part in self._parts], axis=1)
