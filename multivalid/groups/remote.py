@@ -1,7 +1,8 @@
-"""The few things that engines do differently: fetching a result, drawing rows, joining a small table of the driver's own."""
+"""The few things that engines do differently: fetching a result, drawing rows, writing a file, joining a small table of the driver's."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -95,6 +96,23 @@ def draw(frame: Frame, rows: int, total: int, seed: int = 0) -> tuple[nw.DataFra
         hashed = pl.int_range(pl.len()).hash(seed) < int(rows / total * 2**64)
         return fetch(nw.from_native(native.filter(hashed))), True
     return fetch(frame.head(rows)), False
+
+
+def write(frame: Frame, path: Path) -> Frame | None:
+    """The rows of DuckDB or polars as a Parquet file, as a frame of the same engine; None where it may not touch files."""
+    native = frame.to_native()
+    if frame.implementation.is_polars():
+        import polars as pl
+
+        native.sink_parquet(path)
+        return _opened(pl.scan_parquet(path))
+    import duckdb
+
+    try:
+        native.write_parquet(str(path))
+        return _opened(native.query("mv_rows", f"SELECT * FROM read_parquet('{str(path).replace(chr(39), 2 * chr(39))}')"))
+    except duckdb.Error:
+        return None
 
 
 def join(frame: Frame, keys: list[str], table: dict[str, NDArray[Any]]) -> Frame:

@@ -10,16 +10,18 @@ import narwhals as nw
 
 from multivalid.atoms.names import HELD
 from multivalid.groups.remote import Frame, draw
+from multivalid.sources.stored import Folder
 
 MOST_BESIDE = 3  # rows of both kinds that may come for one that is wanted
 
 
 @dataclass
 class Draws:
-    """Of a frame that says of each row whether it is held out, drawn when first asked for."""
+    """Of a frame that says of each row whether it is held out, drawn when first asked for; `folder` is where its rows are, if in one."""
 
     frame: Frame
     rows: int
+    folder: Folder | None = None
     _drawn: tuple[nw.DataFrame[Any], bool] | None = None
 
     def draw(self, columns: Sequence[str], rows: int, of: int, held: bool, seed: int) -> tuple[nw.DataFrame[Any], bool] | None:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from multivalid import validate
-from multivalid.atoms.names import HELD, LABEL, PREDICTION, WEIGHT
+from multivalid.atoms.names import CLUSTER, HELD, LABEL, PREDICTION, WEIGHT
 from multivalid.atoms.summary import Look
 from multivalid.errors import InputError
 from multivalid.groups.remote import Frame
 from multivalid.sources.draws import Draws, Side
 from multivalid.sources.marks import where
+from multivalid.sources.stored import stored
 
 if TYPE_CHECKING:
     from multivalid.sources.engine import EngineSource
@@ -22,7 +23,7 @@ def held_out(rows: EngineSource, holdout: Any, seed: int = 0) -> tuple[EngineSou
     """Rows to fit and rows to judge on; `holdout` is a predicate, a boolean column, or a share."""
     if holdout is None:
         return rows, None
-    marked = rows.frame
+    marked, folder = rows.frame, None
     if rows.marked is not None and rows.marked.holdout == holdout:  # when the rows were opened
         totals = rows.marked.fitted, rows.marked.held
     else:
@@ -30,13 +31,21 @@ def held_out(rows: EngineSource, holdout: Any, seed: int = 0) -> tuple[EngineSou
             marked = marked.with_columns(where(holdout, rows.frame).alias(HELD))
         else:
             marked = drawn(marked, validate.fraction(holdout, "holdout"), seed, [*rows.groups.columns] or [LABEL])
+            marked, folder = stored(marked, _needed(rows), len(rows))
         look = Look.at(marked, [HELD], plain=rows.plain)
         totals = look.totals(False), look.totals(True)
-    told, draws = rows.on(marked), Draws(marked, totals[0].rows + totals[1].rows)
+    told, draws = rows.on(marked), Draws(marked, totals[0].rows + totals[1].rows, folder)
     return (
         told.having(Side(draws, held=False), totals[0], holdout, "to fit"),
         told.having(Side(draws, held=True), totals[1], holdout, "held out"),
     )
+
+
+def _needed(rows: EngineSource) -> list[str]:
+    """The columns that a fit and an audit look at."""
+    keys = () if rows.lines is None else rows.lines.keys
+    others = [CLUSTER] if rows.clustered else []
+    return list(dict.fromkeys([LABEL, PREDICTION, WEIGHT, *rows.groups.columns, *keys, *others, HELD]))
 
 
 def drawn(frame: Frame, share: float, seed: int, apart: list[str]) -> Frame:
