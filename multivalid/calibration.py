@@ -136,13 +136,14 @@ class Calibration(Generic[T, C]):
         array([0.125, 0.875])
         """
         from multivalid.atoms import frames
+        from multivalid.groups.frames import enter
         from multivalid.groups.remote import lazy_frame
         from multivalid.sources.rows import membership_of, predictions_of
 
         lazy = lazy_frame(data)
         if lazy is not None:
             return self._predict_lazy(y_pred, lazy, output)
-        frame = None if data is None else frames.eager(data)
+        frame = None if data is None else enter(data)
         predictions = predictions_of(y_pred, frame, len(self.grids))
         if len(self.grids) > 1:
             predictions = self.property.check_predictions(predictions)
@@ -155,7 +156,7 @@ class Calibration(Generic[T, C]):
             raise InputError(f"output={output!r} needs data=, the frame to add the {columns} to.")
         native = frame.to_native()
         for name, column in zip(self.output_names(output), values.reshape(len(values), -1).T, strict=True):
-            native = frames.with_column(frames.eager(native), name, column)
+            native = frames.with_column(enter(native), name, column)
         return native
 
     def predict_one(self, prediction: Any, x: Mapping[str, Any] | Sequence[bool]) -> Any:

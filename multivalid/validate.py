@@ -29,9 +29,7 @@ def vector(values: Any, name: str) -> Vector:
         two = array.ndim == 2 and array.shape[1] == 2
         hint = "pass the column of the event, such as predict_proba(X)[:, 1]" if two else "pass a single column"
         raise InputError(f"{name} must be one-dimensional, got an array of shape {array.shape}; {hint}.")
-    if array.size == 0:
-        raise InputError(f"{name} is empty: at least one row is needed.")
-    return _finite(array, name)
+    return array
 
 
 def columns(values: Any, name: str, width: int) -> Vector:
@@ -41,9 +39,7 @@ def columns(values: Any, name: str, width: int) -> Vector:
         raise InputError(
             f"{name} must have {width} columns, one per coordinate of the property, got an array of shape {array.shape}."
         )
-    if array.shape[0] == 0:
-        raise InputError(f"{name} is empty: at least one row is needed.")
-    return _finite(array, name)
+    return array
 
 
 def weights(values: Any, rows: int, name: str = "sample_weight") -> Vector:
@@ -127,6 +123,7 @@ def count(value: Any, name: str, least: int = 1) -> int:
 
 
 def _numeric(values: Any, name: str) -> Vector:
+    """Finite numbers in an array of any shape that has rows."""
     if isinstance(values, str):
         raise InputError(
             f"{name}={values!r} is the name of a column, but data=None; pass the frame as data=, or an array as {name}."
@@ -142,12 +139,11 @@ def _numeric(values: Any, name: str) -> Vector:
             f"{name} must hold numbers, got values of type {array.dtype}; convert the column first "
             f"(for example with .astype(float)){CLASSES if name == 'y_true' else ''}."
         )
-    return array.astype(np.float64, copy=False)
-
-
-def _finite(array: Vector, name: str) -> Vector:
+    if array.size == 0:
+        raise InputError(f"{name} is empty: at least one row is needed.")
+    array = array.astype(np.float64, copy=False)
     bad = ~np.isfinite(array)
-    if bad.any():
+    if array.ndim and bad.any():
         first = int(np.flatnonzero(bad.reshape(array.shape[0], -1).any(axis=1))[0])
         raise InputError(
             f"{name} has {int(bad.sum())} missing or infinite values, the first at row {first}; "

@@ -14,18 +14,6 @@ from multivalid.errors import InputError
 from multivalid.validate import CLASSES, UNKNOWN
 
 
-def eager(data: Any) -> nw.DataFrame[Any]:
-    """The frame behind `data`."""
-    try:
-        return nw.from_native(data, eager_only=True)
-    except TypeError:
-        raise InputError(
-            f"data must be a data frame held in memory (pandas, polars, pyarrow) or, where labels and predictions are named as its "
-            f"columns, one of an engine (polars LazyFrame, DuckDB, Spark), got {type(data).__name__}; make a frame of it, "
-            f"or pass arrays and leave data=None."
-        ) from None
-
-
 def column(frame: nw.DataFrame[Any], name: str, argument: str, *, text: bool = False) -> NDArray[Any]:
     """Column `name` as a vector, of numbers unless `text` will do too; missing values are refused with their number and first row."""
     if name not in frame.columns:

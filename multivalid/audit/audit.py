@@ -153,7 +153,7 @@ def audit_source(source: Opened, target: Target, grid: Any = None, *, beyond: bo
         ]
     result = Audit if target.kind == "single" else _class_of_columns(target)
     made = result(source, target, Tabulated(*(sum(columns, ()) for columns in zip(*read, strict=True))))
-    if source.clustered:
+    if source.cluster is not None:
         _ = made.coordinates  # now: clusters take a pass over the rows, and an engine may be closed by the time somebody looks
     return made
 

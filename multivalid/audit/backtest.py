@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid import validate
-from multivalid.atoms.frames import eager, from_columns
+from multivalid.atoms.frames import from_columns
 from multivalid.audit import backtest_text, risk_tests
 from multivalid.audit.risk_tests import Dependence
 from multivalid.cells.adjust import holm
 from multivalid.cells.short_names import WIDEST
 from multivalid.errors import InputError
+from multivalid.groups.frames import enter
 from multivalid.levels import SIGNIFICANCE
 from multivalid.properties import QuantileCVaR
 from multivalid.properties.base import Array
@@ -177,7 +178,7 @@ def backtest(
         raise InputError(f"correction must be one of {', '.join(CORRECTIONS)}, got {correction!r}.")
     if lags and cluster is not None:
         raise InputError("lags and cluster are two ways to allow for dependence: give one of them, and lags=0 with cluster.")
-    frame = None if data is None else eager(data)
+    frame = None if data is None else enter(data)
     sign = 1.0 if losses else -1.0
     outcome, value, shortfall = (
         sign * validate.vector(resolve(column, frame, name), name)

@@ -10,17 +10,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 Term = Any  # a NumPy column or an engine's expression
 
+AS_NUMBER = partial(np.asarray, dtype=np.float64)  # of conditions on arrays
 COMMON = ("rows", "weight", "weight2", "v", "prediction")
-
-
-def _as_number(condition: Any) -> Any:
-    return np.asarray(condition, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class Row:
     high: Term = None
     tied: Term = None  # whether label and prediction are equal, for V that jumps there
     plain: bool = False  # all weights are 1 and V's two values differ by 1: powers of u are then one and the same column
-    as_number: Callable[[Any], Any] = _as_number  # from a condition to 0 and 1
+    as_number: Callable[[Any], Any] = AS_NUMBER  # from a condition to 0 and 1
 
 
 class Law(ABC):

@@ -88,18 +88,14 @@ def evaluate(blocks: Sequence[Holds], frame: nw.DataFrame[Any]) -> list[NDArray[
 
 
 class OneColumn:
-    """What blocks of one column share: `present` groups of rows that have a value, and with `missing` one more, of those without."""
+    """What blocks of one column share: groups of rows that have a value, and with `missing` one more, the last, of those without."""
 
     column: str
     missing: bool
 
     @property
     @abstractmethod
-    def present(self) -> int: ...
-
-    @property
-    def size(self) -> int:
-        return self.present + self.missing
+    def size(self) -> int: ...
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -108,7 +104,7 @@ class OneColumn:
     @property
     def nowhere(self) -> int:
         """The code of a missing value."""
-        return self.present if self.missing else -1
+        return self.size - 1 if self.missing else -1
 
     def _nothing(self, rows: int) -> Codes:
         """The codes of a column in which every value is missing."""
@@ -125,13 +121,13 @@ class Values(OneColumn):
     missing: bool = False
 
     @property
-    def present(self) -> int:
-        return len(self.values)
+    def size(self) -> int:
+        return len(self.values) + self.missing
 
     def codes(self, frame: Columns) -> Codes:
         series = _held(frame, self.column, self.kind)
         if series is None:
-            return self._nothing(len(frame))
+            return self._nothing(frame.rows)
         if self.kind == TEXT:
             number, texts = frame.texts(self.column)
             code = [self._index.get(text, -1) for text in texts]
@@ -156,7 +152,7 @@ class Values(OneColumn):
         return self._index.get(value, -1)
 
     def condition(self, code: int) -> Condition:
-        if code == self.present:
+        if code == self.nowhere:
             return Missing(Column(self.column))
         return Compare("==", Column(self.column), Literal(self.values[code]))
 
@@ -175,15 +171,15 @@ class DateParts(OneColumn):
     missing: bool = False
 
     @property
-    def present(self) -> int:
-        return len(self.values)
+    def size(self) -> int:
+        return len(self.values) + self.missing
 
     def codes(self, frame: Columns) -> Codes:
         import narwhals as nw
 
         series = _held(frame, self.column, *((DATETIME,) if self.part == "hour" else (DATETIME, DATE)))
         if series is None:
-            return self._nothing(len(frame))
+            return self._nothing(frame.rows)
         part = PARTS[self.part].expression(nw.col(self.column), series.dtype)
         return whole_codes(frame.frame([self.column]).select(part.alias("part"))["part"], self.values, self.nowhere)
 
@@ -198,7 +194,7 @@ class DateParts(OneColumn):
 
     def condition(self, code: int) -> Condition:
         column = Column(self.column)
-        return Missing(column) if code == self.present else Compare("==", DatePart(self.part, column), Literal(self.values[code]))
+        return Missing(column) if code == self.nowhere else Compare("==", DatePart(self.part, column), Literal(self.values[code]))
 
     @cached_property
     def _index(self) -> dict[int, int]:
@@ -240,8 +236,8 @@ class Intervals(OneColumn):
     missing: bool = False
 
     @property
-    def present(self) -> int:
-        return len(self.edges) - 1
+    def size(self) -> int:
+        return len(self.edges) - 1 + self.missing
 
     @cached_property
     def inner(self) -> tuple[float, ...]:
@@ -252,7 +248,7 @@ class Intervals(OneColumn):
 
         series = _held(frame, self.column, NUMBER)
         if series is None:
-            return self._nothing(len(frame))
+            return self._nothing(frame.rows)
         values = numbers(series)
         codes = np.searchsorted(np.array(self.inner, dtype=np.float64), values, side="right").astype(np.int16)
         codes[np.isnan(values)] = self.nowhere
@@ -268,12 +264,12 @@ class Intervals(OneColumn):
 
     def condition(self, code: int) -> Condition:
         column = Column(self.column)
-        if code == self.present:
+        if code == self.nowhere:
             return Missing(column)
         sides: list[Condition] = []
         if code > 0:
             sides.append(Compare(">=", column, Literal(self.edges[code])))
-        if code < self.present - 1:
+        if code < len(self.edges) - 2:
             sides.append(Compare("<", column, Literal(self.edges[code + 1])))
         return And(tuple(sides)) if len(sides) == 2 else sides[0] if sides else Missing(column, negated=True)
 

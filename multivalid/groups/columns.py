@@ -31,13 +31,11 @@ class Columns:
     def __init__(self, data: Any) -> None:
         self.data = enter(data)
         self.names: list[str] = list(self.data.columns)
+        self.rows = len(self.data)
         self._series: dict[str, nw.Series[Any]] = {}
         self._texts: dict[str, Texts] = {}
         self._codes: dict[Block, Codes] = {}
         self._keys: dict[tuple[Block, ...], NDArray[np.int64]] = {}
-
-    def __len__(self) -> int:
-        return len(self.data)
 
     def __getitem__(self, name: str) -> nw.Series[Any]:
         if name not in self._series:
@@ -76,7 +74,7 @@ class Columns:
     def keys(self, parts: tuple[Block, ...]) -> NDArray[np.int64]:
         """One number per combination of the codes of several blocks, mixed radix; -1 where one of them has none."""
         if parts not in self._keys:
-            keys, outside = np.zeros(len(self), dtype=np.int64), np.zeros(len(self), dtype=np.bool_)
+            keys, outside = np.zeros(self.rows, dtype=np.int64), np.zeros(self.rows, dtype=np.bool_)
             for part in parts:
                 codes = self.codes(part)
                 outside |= codes < 0

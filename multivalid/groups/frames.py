@@ -42,15 +42,17 @@ def enter(data: Any) -> nw.DataFrame[Any]:
     """The frame as it is, seen through narwhals; refused where it is none, or has two columns of one name."""
     try:
         frame: nw.DataFrame[Any] = nw.from_native(data, eager_only=True)
-        repeated = len(frame.columns) - len(set(frame.columns))
-    except (TypeError, ValueError, nw.exceptions.NarwhalsError):
+        if len(frame.columns) == len(set(frame.columns)):
+            return frame
+    except nw.exceptions.DuplicateError:
+        pass
+    except (TypeError, ValueError):
         raise InputError(
-            f"data must be a frame that is in memory (pandas, polars, pyarrow, Modin, cuDF) with unique column names, "
-            f"got {type(data).__module__}.{type(data).__name__}; collect a lazy frame first."
+            f"data must be a data frame held in memory (pandas, polars, pyarrow, Modin, cuDF) or, where labels and predictions are named "
+            f"as its columns, one of an engine (polars LazyFrame, DuckDB, Spark), got {type(data).__name__}; make a frame of it, or pass "
+            f"arrays and leave data=None."
         ) from None
-    if repeated:
-        raise InputError("data has several columns of one name; rename them so that every name is there once.")
-    return frame
+    raise InputError("data has several columns of one name; rename them so that every name is there once.")
 
 
 def _check_types(frame: nw.DataFrame[Any]) -> None:

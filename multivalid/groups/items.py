@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -134,34 +134,30 @@ def cross(*parts: str | Predicate | Bins) -> Cross:
 
 def entries(items: Any, names: Sequence[str | None] | None = None) -> tuple[Entry, ...]:
     """Whatever the user gave as groups, as a list of entries: a list, a dict, one item, a boolean array or frame."""
-    listed = list(_listed(items))
-    if names is None:
-        return tuple(listed)
-    given = list(names)
-    repeated = {name for name in given if name is not None and given.count(name) > 1} if len(given) < 1000 else set()
-    if repeated or any(name is not None and not isinstance(name, str) for name in given):
-        raise InputError(f"names must be different strings (or None), got {given!r}.")
-    if len(listed) == 1 and isinstance(listed[0].item, Flags) and len(given) == len(listed[0].item.names):
-        return (Entry(Flags(listed[0].item.array, tuple(given))),)
-    if len(given) != len(listed):
-        raise InputError(f"names has {len(given)} entries but there are {len(listed)} items; give one name per item.")
-    return tuple(Entry(entry.item, entry.label if name is None else name) for entry, name in zip(listed, given, strict=True))
-
-
-def _listed(items: Any) -> Iterable[Entry]:
     if isinstance(items, Mapping):
-        for name, item in items.items():
+        for name in items:
             if not isinstance(name, str):
                 raise InputError(f"groups: the names in a dict of groups must be strings, got {name!r}.")
-            yield Entry(_item(item), name)
+        listed = tuple(Entry(_item(item), name) for name, item in items.items())
     elif isinstance(items, list | tuple) and not _is_booleans(items):
-        for item in items:
-            yield Entry(_item(item))
-    elif (names := named_columns(items)) is not None:
-        for name in names:
-            yield Entry(name)
+        listed = tuple(Entry(_item(item)) for item in items)
+    elif (columns := named_columns(items)) is not None:
+        listed = tuple(Entry(name) for name in columns)
     else:
-        yield Entry(_item(items))
+        listed = (Entry(_item(items)),)
+    return listed if names is None else _renamed(listed, list(names))
+
+
+def _renamed(listed: tuple[Entry, ...], names: list[str | None]) -> tuple[Entry, ...]:
+    """The entries with the names that the user gave beside them."""
+    repeated = {name for name in names if name is not None and names.count(name) > 1} if len(names) < 1000 else set()
+    if repeated or any(name is not None and not isinstance(name, str) for name in names):
+        raise InputError(f"names must be different strings (or None), got {names!r}.")
+    if len(listed) == 1 and isinstance(listed[0].item, Flags) and len(names) == len(listed[0].item.names):
+        return (Entry(Flags(listed[0].item.array, tuple(names))),)
+    if len(names) != len(listed):
+        raise InputError(f"names has {len(names)} entries but there are {len(listed)} items; give one name per item.")
+    return tuple(Entry(entry.item, entry.label if name is None else name) for entry, name in zip(listed, names, strict=True))
 
 
 def named_columns(items: Any) -> tuple[str, ...] | None:

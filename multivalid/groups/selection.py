@@ -10,7 +10,7 @@ from multivalid.errors import InputError
 from multivalid.groups.arrays import ArrayColumns
 from multivalid.groups.blocks import Block
 from multivalid.groups.columns import Columns
-from multivalid.groups.evaluation import Sources
+from multivalid.groups.evaluation import membership_on
 from multivalid.groups.fitting import Fitter
 from multivalid.groups.items import Cross, Entry, Flags
 from multivalid.groups.kept import EVERYONE, Kept, Span
@@ -47,7 +47,7 @@ def fit_family(entries: Sequence[Entry], min_size: int, missing: bool, data: Any
     columns = None if data is None else Columns(data)
     fitter = Fitter(columns, missing)
     flags = [entry.item for entry in entries if isinstance(entry.item, Flags)]
-    arrays = ArrayColumns(flags)
+    arrays, given = ArrayColumns(flags), sum(len(item.names) for item in flags)
     fitted, candidates = [], []
     for block, names in _blocks(entries, fitter):
         fitted.append(Kept(block, tuple(range(block.size))))
@@ -55,16 +55,15 @@ def fit_family(entries: Sequence[Entry], min_size: int, missing: bool, data: Any
     notes = fitter.notes
     if data is None and rows is None and not flags:
         chosen, kept = _kept(fitted, candidates, _reasons_without_rows(fitted, candidates), notes)
-        return Family(chosen, kept, len(arrays), notes, None)
+        return Family(chosen, kept, given, notes, None)
     used = dict.fromkeys(name for one in fitted if not isinstance(one.block, Span) for name in one.block.columns)
-    sources = Sources.of(columns, tuple(used), arrays, rows)
-    if sources.rows == 0:
+    members = membership_on(fitted, tuple(used), columns, arrays, rows)
+    if members.rows == 0:
         raise InputError("groups cannot be fitted on empty data: at least one row is needed.")
-    members = sources.membership(fitted)
     reasons = list(_reasons(members, candidates, min_size))
     chosen, kept = _kept(fitted, candidates, iter(reasons), notes)
     left = [0, *(g for g, reason in enumerate(reasons, 1) if reason is None)]
-    return Family(chosen, kept, len(arrays), notes, members if len(left) == len(candidates) + 1 else members.choose(left))
+    return Family(chosen, kept, given, notes, members if len(left) == len(candidates) + 1 else members.choose(left))
 
 
 def _blocks(entries: Sequence[Entry], fitter: Fitter) -> Iterator[tuple[Block | Span, list[str]]]:

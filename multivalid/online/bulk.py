@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multivalid import validate
 from multivalid.errors import InputError
-from multivalid.online.members import eager
+from multivalid.groups.frames import enter
 from multivalid.online.times import read_times
 
 if TYPE_CHECKING:
@@ -153,19 +153,19 @@ def _column(data: Any, column: str, name: str) -> NDArray[Any]:
             raise InputError(f"{name}={column!r}: not every row of data has this feature.") from None
     if isinstance(data, np.ndarray):
         raise InputError(f"{name}={column!r} is the name of a column, but data is an array; pass the values instead.")
-    frame = eager(data)
+    frame = enter(data)
     if column not in frame.columns:
         raise InputError(f"{name}={column!r} is not a column of data; its columns: {frame.columns}.")
     return np.asarray(frame[column].to_numpy())
 
 
 def _length(data: Any) -> int:
-    return len(data) if isinstance(data, (Sequence, np.ndarray)) else len(eager(data))
+    return len(data) if isinstance(data, (Sequence, np.ndarray)) else len(enter(data))
 
 
 def _parts(data: Any, size: int) -> Iterator[Any]:
     plain = isinstance(data, (Sequence, np.ndarray))
-    source = data if plain else eager(data)
+    source = data if plain else enter(data)
     for start in range(0, size, BLOCK):
         part = source[start : start + BLOCK]
         yield part if plain else part.to_native()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from multivalid import validate
 from multivalid.errors import InputError, PredicateError
 from multivalid.groups.family import FittedGroups, Groups
+from multivalid.groups.frames import enter
 
 Bits = NDArray[np.bool_]
 Index = NDArray[np.int64]
@@ -121,7 +122,7 @@ class Fitted:
     def rows(self, data: Any) -> Bits:
         if isinstance(data, (Sequence, np.ndarray)) and not isinstance(data, (str, bytes)):
             return np.array([self.row(x) for x in data], dtype=bool).reshape(len(data), len(self.names))
-        return np.stack(list(self.groups.masks(eager(data).to_native())), axis=1)
+        return np.stack(list(self.groups.masks(enter(data).to_native())), axis=1)
 
     def to_json(self) -> dict[str, Any]:
         return {"fitted": self.groups.to_json()}
@@ -153,15 +154,3 @@ def members(groups: Any) -> Members:
 def from_json(data: dict[str, Any]) -> Members:
     """The groups that `to_json` described."""
     return BooleanRows(data["count"]) if "count" in data else Fitted(FittedGroups.from_json(data["fitted"]))
-
-
-def eager(data: Any) -> Any:
-    """A narwhals view of a frame in memory."""
-    import narwhals as nw
-
-    try:
-        return nw.from_native(data, eager_only=True)
-    except TypeError:
-        raise InputError(
-            f"data must be an eager frame (pandas, polars, pyarrow) or a list of dicts, got {type(data).__name__}."
-        ) from None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multivalid import validate
 from multivalid.errors import InputError
-from multivalid.online.members import eager
+from multivalid.groups.frames import enter
 from multivalid.online.times import read_times
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def column(frame: Any, name: str, argument: str) -> NDArray[Any]:
             return np.asarray([row[name] for row in frame])
         except (KeyError, TypeError, IndexError):
             raise InputError(f"{argument}={name!r}: not every row of the data has this feature.") from None
-    columns = eager(frame)
+    columns = enter(frame)
     if name not in columns.columns:
         raise InputError(f"{argument}={name!r} is not a column of the data; its columns: {columns.columns}.")
     return np.asarray(columns[name].to_numpy())

@@ -18,7 +18,7 @@ array([0., 1.])
 
 from __future__ import annotations
 
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from operator import mul
 from typing import Any, Protocol
 
@@ -67,14 +67,11 @@ class NumpyOps:
     absolute = staticmethod(np.abs)
     exp = staticmethod(np.exp)
     log = staticmethod(np.log)
+    number = staticmethod(partial(np.asarray, dtype=np.float64))
 
     @staticmethod
     def power(value: Any, exponent: float) -> Any:
         return product(value, exponent) if exponent in WHOLE else np.asarray(value) ** exponent
-
-    @staticmethod
-    def number(condition: Any) -> Any:
-        return np.asarray(condition, dtype=np.float64)
 
     @staticmethod
     def filled(value: float, like: Any) -> Any:

@@ -194,10 +194,6 @@ def parse_any(text: str | Parsed) -> Parsed:
     if name == "bayes" and values:
         made: Parsed = _made("pairs.BayesPair")(parse(":".join(values)))
         return made
-    return _build(text, name, values)
-
-
-def _build(text: str, name: str, values: list[str]) -> Parsed:
     # As people type them: VARIANCE, trimmed mean, Trimmed-Mean.
     known = name if name in ENTRIES else "_".join(name.lower().replace("-", " ").split())
     if known not in ENTRIES:

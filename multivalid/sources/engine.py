@@ -79,7 +79,7 @@ class EngineSource:
     occurring: ArrayValues | None = field(default=None, compare=False)  # the predictions and their weight, where they are known
     notes: list[str] = field(default_factory=list, compare=False)
     plain: bool = False  # every weight is one
-    clustered: bool = False  # the frame has a column of clusters, whose rows share their luck
+    cluster: str | None = None  # the frame has a column of clusters, whose rows share their luck
     marked: Marked | None = None  # which rows are held out, where that was asked when they were opened
     lines: Lines | None = field(
         default=None, compare=False
@@ -159,7 +159,7 @@ class EngineSource:
 
     def clusters(self, coordinate: Coordinate, grid: Grid, sums: CellSums) -> ClusterSums | None:
         """Sums over the clusters of each group, on a few blocks of the levels; None where rows are independent."""
-        if not self.clustered or sums.chance is None:
+        if self.cluster is None or sums.chance is None:
             return None
         from multivalid.sources.engine_clusters import cluster_sums
 

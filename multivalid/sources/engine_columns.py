@@ -60,7 +60,7 @@ class EngineColumns:
         """What is to be said of the rows."""
         return self.parts[0].notes
 
-    clustered = False
+    cluster = None
 
     def clusters(self, coordinate: Coordinate, grid: Grid, sums: CellSums) -> None:
         """None: clusters are for rows in memory."""

@@ -76,7 +76,7 @@ def open_engine(
         totals,
         guesses=guesses,
         plain=sample_weight is None,
-        clustered=cluster is not None,
+        cluster=cluster,
         marked=marked,
         lines=looked_up,
     )

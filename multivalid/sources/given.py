@@ -9,9 +9,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.atoms.frames import eager, unknown
+from multivalid.atoms.frames import unknown
 from multivalid.errors import InputError
 from multivalid.groups.family import FittedGroups, Groups
+from multivalid.groups.frames import enter
 from multivalid.groups.items import named_columns
 from multivalid.groups.kinds import plain
 from multivalid.groups.remote import lazy_frame
@@ -55,8 +56,8 @@ class Given:
     def _with_columns_as_groups(self, names: tuple[str, ...]) -> Given:
         if self.data is None:
             return replace(self, groups=list(names), data=self.groups)
-        given = eager(self.groups)
-        frame = None if lazy_frame(self.data) is not None else eager(self.data)
+        given = enter(self.groups)
+        frame = None if lazy_frame(self.data) is not None else enter(self.data)
         if frame is None or any(name not in frame.columns or not _equal(given[name], frame[name]) for name in names):
             raise InputError(
                 f"groups is a frame with the columns {', '.join(names)}, which are not those of data; "
@@ -97,7 +98,7 @@ class Given:
         def cut(value: Any, name: str) -> Any:
             return _cut(value, kept, rows, name)
 
-        data = self.data if self.data is None else eager(self.data)[kept].to_native()
+        data = self.data if self.data is None else enter(self.data)[kept].to_native()
         groups = self.groups if isinstance(self.groups, FittedGroups) else without(self.groups, kept, rows)
         return Given(
             cut(self.y_true, "y_true"), cut(self.y_pred, "y_pred"), _noting(groups, rows - kept.size), data,
@@ -108,7 +109,7 @@ class Given:
         if self.data is None:
             return None
         lazy = lazy_frame(self.data)
-        frame = eager(self.data) if lazy is None else lazy
+        frame = enter(self.data) if lazy is None else lazy
         names = frame.collect_schema().names()
         if isinstance(self.y_true, str) and self.y_true not in names:
             raise unknown(self.y_true, names, "y_true")

@@ -171,8 +171,14 @@ class MemorySource:
         """Everything that is summed over a run of rows; None where it is 1 in each of them."""
         columns, w, labels = list(self.columns[rows].T), self.weights[rows], self.labels[rows]
         weight = None if self._plain else w
-        statistics = [] if len(columns) > 1 else deciding_statistics(coordinate, labels)
-        summed = {"residual": v, "prediction": columns[coordinate.column], **{f"{MOMENT}{k}": t for k, t in enumerate(statistics)}}
+        summed = {"residual": v, "prediction": columns[coordinate.column]}
+        if len(columns) == 1:
+            found = coordinate.predicted.statistics(Arrays.ops, labels)
+            if found is None and (moments := coordinate.predicted.moments(labels)) is not None:
+                found = list(moments.T[1:])  # a user's property may know arrays only
+            # t_1(y), t_2(y), … where Γ follows from their means.
+            if found is not None and coordinate.predicted.solve_moments(np.ones((1, len(found) + 1))) is not None:
+                summed |= {f"{MOMENT}{k}": np.ascontiguousarray(column) for k, column in enumerate(found)}
         summed = summed if self._plain else {name: w * column for name, column in summed.items()}
         terms: dict[str, Array | None] = {
             "rows": None if self._plain or bool(w.all()) else (w > 0).astype(np.float64),
@@ -187,11 +193,6 @@ class MemorySource:
         """Mean score of the predictions."""
         score = coordinate.scoring(Arrays.ops, list(self.columns.T), self.labels)
         return float(self.weights @ score / self.weights.sum())
-
-    @property
-    def clustered(self) -> bool:
-        """Whether rows share their luck."""
-        return self.cluster is not None
 
     def clusters(self, coordinate: Coordinate, grid: Grid, sums: CellSums) -> ClusterSums | None:
         """Sums over the clusters of each group, on a few blocks of the levels of this coordinate; None where rows are independent."""
@@ -308,17 +309,6 @@ class MemorySource:
                 f"holdout must be a share of the rows or {rows} booleans, got an array of {mask.dtype}, shape {mask.shape}."
             )
         return mask if self.kept is None else mask[self.kept]
-
-
-def deciding_statistics(coordinate: Coordinate, labels: Array) -> list[Array]:
-    """t_1(y), t_2(y), … of every row where Γ of a single coordinate follows from their means; else nothing."""
-    columns = coordinate.predicted.statistics(Arrays.ops, labels)
-    if columns is None:  # a user's property may know arrays only
-        moments = coordinate.predicted.moments(labels)
-        columns = [] if moments is None else moments.T[1:]
-    if coordinate.predicted.solve_moments(np.ones((1, len(columns) + 1))) is None:
-        return []
-    return [np.ascontiguousarray(column) for column in columns]
 
 
 def too_far_out(coordinate: Coordinate, count: int, where: str) -> InputError:

@@ -12,6 +12,7 @@ from multivalid import validate
 from multivalid.atoms import frames
 from multivalid.errors import InputError
 from multivalid.groups.family import FittedGroups, Groups
+from multivalid.groups.frames import enter
 from multivalid.groups.items import Entry, Flags
 from multivalid.groups.membership import Membership
 from multivalid.properties.base import Array
@@ -39,7 +40,7 @@ def open_rows(
 
     A row without weight is not there: groups are fitted, levels chosen and sums taken without it.
     """
-    frame = None if data is None else frames.eager(data)
+    frame = None if data is None else enter(data)
     labels = _labels(y_true, frame, target)
     predictions = predictions_of(y_pred, frame, width)
     if target is not None and width > 1:

@@ -76,5 +76,5 @@ class Most(NamedTuple):
 
 # Where the walks stand, with a few to spare; the aims are 110 functions with 13 crossings and 170 with 21. Raise these only for a reason
 # that is worth a longer way for everybody who reads.
-AUDIT = Most(functions=125, crossings=11)
-FIT = Most(functions=323, crossings=28)
+AUDIT = Most(functions=116, crossings=11)
+FIT = Most(functions=238, crossings=18)

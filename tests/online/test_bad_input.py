@@ -57,7 +57,7 @@ CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "replay with a missing feature at the end": (lambda a: a.replay([{"age": 3}] * 5000 + [{}], np.zeros(5001)), "no column 'age'"),
     "replay with NaN": (lambda a: a.replay([{"age": 3}] * 2, [0.1, math.nan]), "y has 1 missing or infinite"),
-    "replay of something else": (lambda a: a.replay(3, [0.1]), "data must be an eager frame"),
+    "replay of something else": (lambda a: a.replay(3, [0.1]), "data must be a data frame held in memory"),
 }
 
 
