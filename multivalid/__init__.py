@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from multivalid.audit.pair import PairAudit
     from multivalid.audit.several import SeveralAudit
     from multivalid.batch.certificate import Certificate
-    from multivalid.batch.theorem import recalibrate
+    from multivalid.batch.recalibrate import recalibrate
     from multivalid.calibration import Calibration
     from multivalid.discover.discovery import Discovery, discover
     from multivalid.errors import MultivalidError
@@ -195,7 +195,7 @@ _HOMES = {
     "several.certificate": ["SeveralCertificate"],
     "several_calibration": ["JointCalibration", "SeveralCalibration"],
     "batch.certificate": ["Certificate"],
-    "batch.theorem": ["recalibrate"],
+    "batch.recalibrate": ["recalibrate"],
     "calibration": ["Calibration"],
     "discover.discovery": ["Discovery", "discover"],
     "errors": ["MultivalidError"],

@@ -189,15 +189,12 @@ def discover(
     >>> found.groups
     ["age >= 59 and city == 'Oslo'"]
     """
-    from multivalid.discover import parts
+    from multivalid.discover.engine_halves import halves_in_engine
+    from multivalid.discover.halves import Wanted, halves_in_memory
+    from multivalid.discover.run import run
 
     target: Target = require(property)
-    settings = parts.Settings(
-        depth=_depth(depth),
-        most=validate.count(most, "most"),
-        test_share=validate.fraction(test_share, "test_share"),
-        seed=random_state,
-    )
+    most, deepest, share = validate.count(most, "most"), _depth(depth), validate.fraction(test_share, "test_share")
     if data is None:
         raise InputError("data=None: groups are found in columns, so pass the frame that has them as data=.")
     known = list(groups) if isinstance(groups, tuple) else groups
@@ -206,13 +203,12 @@ def discover(
     frame = lazy_frame(data)
     if frame is not None and len(target.coordinates) > 1:
         data, frame = gather(frame, "several coordinates are searched"), None
-    given = (features, target, rows.groups, settings)
-    more = {"sample_weight": rows.sample_weight, "cluster": rows.others["cluster"]}
+    wanted = Wanted(
+        rows.y_true, rows.y_pred, features, rows.groups, target, rows.sample_weight, rows.others["cluster"], share, random_state
+    )
     with one_blas_thread():  # the products are small: threads would spin more than they compute
-        if frame is not None:
-            made = parts.discover_lazy(rows.y_true, rows.y_pred, frame, *given, **more)
-        else:
-            made = parts.discover_rows(rows.y_true, rows.y_pred, data, *given, **more)
+        halves = halves_in_memory(wanted, data) if frame is None else halves_in_engine(wanted, frame)
+        made = run(halves, wanted, depth=deepest, most=most)
     asked = {"most conditions": str(depth), "share of rows tested": f"{test_share:g}", "seed": str(random_state)}
     return replace(made, origin={**origin(y_true, y_pred, data, sample_weight, cluster), **asked})
 

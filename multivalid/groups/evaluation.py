@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,18 @@ _TOGETHER = 32  # conditions per pass, which bounds the memory for their answers
 
 
 def membership_on(
+    kept: Sequence[Kept], columns: Sequence[str], expected: int, data: Any, arrays: Any, rows: int | None
+) -> Membership:
+    """Everyone and the kept groups on other rows: a frame with `columns`, boolean arrays with `expected` columns, or both."""
+    given = ArrayColumns.of(arrays)
+    if len(given) != expected:
+        raise InputError(
+            f"groups were fitted with {expected} boolean array columns, got {len(given)}; pass the same ones as arrays=."
+        )
+    return members_of(kept, columns, None if data is None else Columns(data), given, rows)
+
+
+def members_of(
     kept: Sequence[Kept], columns: Sequence[str], data: Columns | None, arrays: ArrayColumns, rows: int | None
 ) -> Membership:
     """Everyone, and the rows of the kept groups block by block: codes, or bits where groups may overlap.

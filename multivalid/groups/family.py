@@ -177,16 +177,9 @@ class FittedGroups:
 
     def membership(self, data: Any = None, *, arrays: Any = None, n_rows: int | None = None) -> Membership:
         """The same in parts: one code per row for the groups of a column, packed bits for others; see `masks` for the arguments."""
-        from multivalid.groups.arrays import ArrayColumns
-        from multivalid.groups.columns import Columns
         from multivalid.groups.evaluation import membership_on
 
-        given = ArrayColumns.of(arrays)
-        if len(given) != self.arrays:
-            raise InputError(
-                f"groups were fitted with {self.arrays} boolean array columns, got {len(given)}; pass the same ones as arrays=."
-            )
-        return membership_on(self.kept, self.columns, None if data is None else Columns(data), given, n_rows)
+        return membership_on(self.kept, self.columns, self.arrays, data, arrays, n_rows)
 
     def expressions(self, schema: Mapping[str, nw.dtypes.DType]) -> list[nw.Expr]:
         """One boolean narwhals expression per group, without nulls, for a frame (eager or lazy) with this schema."""

@@ -10,7 +10,7 @@ from multivalid.errors import InputError
 from multivalid.groups.arrays import ArrayColumns
 from multivalid.groups.blocks import Block
 from multivalid.groups.columns import Columns
-from multivalid.groups.evaluation import membership_on
+from multivalid.groups.evaluation import members_of
 from multivalid.groups.fitting import Fitter
 from multivalid.groups.items import Cross, Entry, Flags
 from multivalid.groups.kept import EVERYONE, Kept, Span
@@ -57,7 +57,7 @@ def fit_family(entries: Sequence[Entry], min_size: int, missing: bool, data: Any
         chosen, kept = _kept(fitted, candidates, _reasons_without_rows(fitted, candidates), notes)
         return Family(chosen, kept, given, notes, None)
     used = dict.fromkeys(name for one in fitted if not isinstance(one.block, Span) for name in one.block.columns)
-    members = membership_on(fitted, tuple(used), columns, arrays, rows)
+    members = members_of(fitted, tuple(used), columns, arrays, rows)
     if members.rows == 0:
         raise InputError("groups cannot be fitted on empty data: at least one row is needed.")
     reasons = list(_reasons(members, candidates, min_size))

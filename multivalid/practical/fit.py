@@ -16,7 +16,7 @@ from multivalid import validate
 from multivalid.audit.audit import Audit, audit_source
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.control import INTERRUPTED, UNLIMITED, Control
-from multivalid.batch.theorem import judged_by
+from multivalid.batch.statement import judged_by
 from multivalid.grid import Grid, level_count
 from multivalid.practical import accept, newton, start
 from multivalid.practical.accept import Candidate

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.batch.theorem import judged
+from multivalid.batch.statement import judged
 from multivalid.discover.bins import Codes
 from multivalid.grid import Grid
 from multivalid.groups.blocks import Holds

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.batch import theorem
+from multivalid.batch.statement import judged
 from multivalid.practical import fit as practical
 from multivalid.practical.certify import certify
 from multivalid.properties.target import Array, Target
@@ -66,7 +66,7 @@ def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> 
                 one = certify(alone, prop, grid, moves, steps, alpha=goal.alpha[k], stopped=worked.stopped, note=said)
             else:
                 one = after_constraint(worked.stated[k], alone, prop, grid)
-            parts.append(one if seen is None else theorem.judged(one, seen.column(k), prop))
+            parts.append(one if seen is None else judged(one, seen.column(k), prop))
         return SeveralCertificate.of(
             mode=goal.mode,
             keys=target.keys,

@@ -1,0 +1,100 @@
+"""What a finished run of Algorithm 1 guarantees, on the rows fitted and on rows held out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from multivalid.audit.audit import Audit, audit_source
+from multivalid.batch import bounds
+from multivalid.batch.algorithm import Trace
+from multivalid.batch.certificate import Certificate
+from multivalid.batch.measured import CellTable
+from multivalid.batch.plan import Plan, levels_below
+from multivalid.batch.rules import worst_error
+from multivalid.cells.sentences import unknown_lines
+from multivalid.levels import SIGNIFICANCE
+from multivalid.properties import Property
+from multivalid.sources.open import Source
+
+
+def certify(
+    plan: Plan,
+    trace: Trace,
+    state: CellTable,
+    *,
+    optimal: float,
+    bound: float,
+    rows: float,
+    trivial: float | None = None,
+    before: float | None = None,
+) -> Certificate:
+    """What a finished run guarantees.
+
+    `optimal` is the least mean score, `bound` limits |V|, `rows` is the effective number, `trivial` the error of the best constant
+    prediction, `before` that of the input.
+    """
+    error = worst_error(state.mass, state.identification)
+    drops = trace.drops
+    most = bounds.update_bound(trace.potential[0], optimal, 0.25, plan.drop_bound) if plan.drop_bound > 0 else None
+    # Cells that no level improves do no harm when every group's error is within what was asked for all the same.
+    reached = trace.status == "converged" or (trace.status == "blocked" and error <= plan.alpha)
+    empty = trivial is not None and plan.alpha > trivial
+    return Certificate(
+        status=("vacuous" if empty else "converged") if reached else trace.status,
+        mode=plan.mode,
+        alpha=plan.alpha,
+        error=error,
+        updates=len(trace.patches),
+        update_bound=most,
+        initial=trace.potential[0],
+        optimal=optimal,
+        potential=np.asarray(trace.potential),
+        least_drop=float(drops.min()) if drops.size else float("nan"),
+        drop_bound=plan.drop_bound,
+        lipschitz=plan.lipschitz,
+        steepest=trace.steepest,
+        blocked=trace.blocked,
+        sample_bound=bounds.generalisation(
+            error, rows=rows, bound=bound, levels=len(plan.grid), groups=state.mass.shape[1], updates=len(trace.patches),
+            delta=SIGNIFICANCE,
+        ),
+        note="\n".join(filter(None, [_needed(plan, trivial) if empty and reached else "", _note(plan, trace), trace.note])),
+        trivial=trivial,
+        error_before=before,
+    )  # fmt: skip
+
+
+def _needed(plan: Plan, trivial: float | None) -> str:
+    """How many levels an error below that of a constant takes."""
+    if not trivial:
+        return "No number of levels promises less than a constant prediction has here: its error is 0."
+    levels = levels_below(trivial, plan.lipschitz, plan.grid.hi - plan.grid.lo)
+    return f"To promise less than a constant prediction has, m = {levels:,} levels are needed."
+
+
+def _note(plan: Plan, trace: Trace) -> str:
+    if plan.mode == "paper" and trace.status == "blocked":
+        return "The printed loop would repeat for ever here: the level of least |V| does not lower the score of the worst cell."
+    if trace.steepest > plan.lipschitz * (1 + 1e-9):
+        return (
+            f"In some cell V rises with slope {trace.steepest:.3g}, steeper than the L = {plan.lipschitz:.3g} assumed; "
+            f"errors stated are as measured, the a-priori bounds assume L."
+        )
+    return ""
+
+
+def judged(certificate: Certificate, held: Source, prop: Property) -> Certificate:
+    """The certificate with error, debiased error and population bound on held-out rows that carry their final predictions."""
+    return judged_by(certificate, audit_source(held, prop, values=False))
+
+
+def judged_by(certificate: Certificate, found: Audit) -> Certificate:
+    """The same from an audit of the held-out rows; the bound is the asymptotic one of `Audit.holdout_bound`."""
+    unbiased = float(found.table["debiased"].max())
+    told = " ".join(["On held-out rows:", found.verdict, *unknown_lines(found.table, found.coordinates[0].units)])
+    return replace(
+        certificate, holdout_error=found.error, holdout_debiased=unbiased, holdout_bound=found.holdout_bound[0],
+        note=f"{certificate.note} {told}".strip(),
+    )  # fmt: skip
