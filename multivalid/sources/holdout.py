@@ -44,7 +44,7 @@ def held_out(rows: EngineSource, holdout: Any, seed: int = 0) -> tuple[EngineSou
 def _needed(rows: EngineSource) -> list[str]:
     """The columns that a fit and an audit look at."""
     keys = () if rows.lines is None else rows.lines.keys
-    others = [CLUSTER] if rows.clustered else []
+    others = [CLUSTER] if rows.cluster is not None else []
     return list(dict.fromkeys([LABEL, PREDICTION, WEIGHT, *rows.groups.columns, *keys, *others, HELD]))
 
 
