@@ -184,8 +184,10 @@ def backtest(
         sign * validate.vector(resolve(column, frame, name), name)
         for column, name in ((y_true, "y_true"), (var, "var"), (es, "es"))
     )
-    for column, name in ((value, "var"), (shortfall, "es")):
+    pair = QuantileCVaR(tau)
+    for column, name in ((outcome, "y_true"), (value, "var"), (shortfall, "es")):
         validate.same_length(column, outcome.size, name, "y_true")
+        pair.check_labels(column, name)
     rows = open_rows(outcome, value, groups=groups, data=data, sample_weight=sample_weight, cluster=cluster)
     shortfall = shortfall if rows.kept is None else shortfall[rows.kept]
     check_sides(rows.labels, rows.predictions, shortfall, tau, losses=losses)
@@ -235,7 +237,8 @@ def _tests(
 ) -> dict[str, float]:
     outcome, value, es, w = rows.labels[inside], rows.predictions[inside], shortfall[inside], rows.weights[inside]
     exceeded = outcome > value
-    counted = risk_tests.Outcomes(exceeded, outcome == value, w, tau)
+    unit = float(w.max(initial=0.0)) or 1.0  # the tests take cubes of weights
+    counted = risk_tests.Outcomes(exceeded, outcome == value, w / unit, tau)
     often = risk_tests.frequency_tails(counted, dependence)
     excess = np.zeros(w.size)
     with np.errstate(divide="ignore"):
@@ -246,8 +249,8 @@ def _tests(
     total = float(w.sum())
     return {
         "rows": exceeded.size,
-        "exceedances": counted.beyond,
-        "expected": counted.expected,
+        "exceedances": unit * counted.beyond,
+        "expected": unit * counted.expected,
         "var_p": var_p,
         "severity": large.mean,
         "es_p": es_p,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multivalid.audit.coordinate import Columns, Tabulated
+from multivalid.audit.coordinate import Columns, CoordinateAudit, Tabulated
 from multivalid.audit.result import Audit
-from multivalid.audit.text import headlines, unknown_lines, worst_table
-from multivalid.cells.sentences import is_off, unknown
+from multivalid.audit.text import unknown_lines, worst_table
+from multivalid.cells.sentences import headline, is_off, unknown, worst_first
 from multivalid.cells.short_names import WIDEST
 from multivalid.sources.engine import EngineSource
 from multivalid.sources.memory import MemorySource
@@ -76,20 +76,21 @@ class SeveralAudit(Audit):
         rest = f" For {left} of {groups * len(self.grids)} (group, column) the rows cannot tell." if left else ""
         if not self.off:
             return f"None of {groups} groups is off beyond chance at 5 % in any of {columns}.{rest}"
-        found = [
-            (-one.table["rms"][i], f"{one.table['name'][i]} ({key})")
-            for one, key in zip(self.coordinates, self.property.keys, strict=True)
-            for i in np.flatnonzero(is_off(one.table))
-        ]
-        named = ", ".join(name for _, name in sorted(found)[:3]) + (", …" if len(found) > 3 else "")
+        found = [f"{one.table['name'][i]} ({key})" for one, key, i in self._worst_first()]
+        named = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
         verb = "is" if len(self.off) == 1 else "are"
         return f"{len(self.off)} of {groups} groups {verb} off beyond chance at 5 % in at least one of {columns}: {named}.{rest}"
 
     @property
     def headlines(self) -> list[str]:
-        """A sentence for each group and column that is off, worst first within a column."""
+        """A sentence for each group and column that is off, worst first, as in the verdict."""
+        return [f"{key}, {headline(one.table, one.units, i)}" for one, key, i in self._worst_first()]
+
+    def _worst_first(self) -> list[tuple[CoordinateAudit, str, int]]:
+        """Column, its name and the group's place, for all that are off, by how far off they are typically."""
         told = zip(self.coordinates, self.property.keys, strict=True)
-        return [f"{key}, {line}" for one, key in told for line in headlines(one.table, one.units)]
+        found = [(one, key, int(i)) for one, key in told for i in worst_first(one.table) if is_off(one.table)[i]]
+        return sorted(found, key=lambda at: -float(at[0].table["rms"][at[2]]))
 
     @property
     def fans(self) -> list[dict[str, Any]]:

@@ -119,7 +119,7 @@ class Certificate(Generic[N, W, B]):
         constant is right: there it is the error of the worst one on the levels, in practical mode and for pairs the mean of V² at the best
         one (the most that its error can be for any groups), or where that is 0 the error of the worst end of the range.
     error_before : float or None
-        The largest V-error of any group before the first update.
+        The largest V-error of any group before the first update; for pairs only where no update was made.
 
     Examples
     --------
@@ -187,10 +187,9 @@ class Certificate(Generic[N, W, B]):
         return lines
 
     def _was_met(self) -> bool:
-        before = self.error_before
-        return (
-            before is not None and not np.asarray(self.updates).any() and bool(np.all(np.asarray(before) <= np.asarray(self.alpha)))
-        )
+        if self.error_before is None or np.any(self.updates):
+            return False
+        return not np.any(np.asarray(self.error_before) > np.asarray(self.alpha))  # nan: nothing is asked of that coordinate
 
     def _vacuous(self) -> str:
         if not self.asked:

@@ -24,18 +24,19 @@ def enough_levels(draft: Draft, trivial: Trivial, *, groups: bool) -> Plan:
     Without `groups` the usual plan is worth having all the same, and its certificate says that it promises nothing.
     """
     plan = usual = draft(None)
-    for _ in range(TRIES):
+    for left in reversed(range(TRIES)):
         constant = trivial(plan)
         if constant is None or plan.alpha <= constant:
             return plan
-        span = plan.grid.hi - plan.grid.lo
+        span, levels = plan.grid.hi - plan.grid.lo, len(plan.grid)
         needed = levels_below(0.9 * constant, plan.lipschitz, span) if constant > 0 else MOST_LEVELS + 1
-        if needed > MOST_LEVELS and not groups:
-            return usual
-        if needed > MOST_LEVELS:
-            raise _refusal(plan, constant)
-        plan = draft(max(needed, len(plan.grid) + 1))
-    return plan
+        if needed > MOST_LEVELS or levels == MOST_LEVELS:
+            break
+        # Where labels are ties L grows with the levels, and the number needed with it: the last try is the finest grid of all.
+        plan = draft(max(needed, levels + 1) if left > 1 else MOST_LEVELS)
+    if groups:
+        raise _refusal(plan, constant)
+    return usual
 
 
 def _refusal(plan: Plan, constant: float) -> InputError:

@@ -7,6 +7,7 @@ their order.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil, sqrt
 from typing import Any
 
@@ -31,21 +32,33 @@ def plan_of(rows: Rows, pair: Pair, *, mode: str, grid: Any, m: Any, alpha: Any,
     if mode != "theorem" or any(value is not None for value in (grid, m, alpha)):
         return make_plan(rows, pair, mode=mode, grid=grid, m=m, alpha=alpha, lipschitz=lipschitz)
     facts, groups = pair_facts(pair, rows.labels, rows.weights), rows.membership.groups
-    levels = (DEFAULT_LEVELS, _like_first(DEFAULT_LEVELS, facts) or DEFAULT_LEVELS)
-    constant, usual = trivial_errors(rows, pair), None
-    for _ in range(TRIES):
+
+    def draft(levels: tuple[int, int]) -> JointPlan:
         grids = default_grids(facts, levels)
-        plan = make_plan(rows, pair, mode=mode, grid=None, m=levels, alpha=None, lipschitz=lipschitz, ready=grids)
-        usual = usual or plan
+        return make_plan(rows, pair, mode=mode, grid=None, m=levels, alpha=None, lipschitz=lipschitz, ready=grids)
+
+    usual = draft((DEFAULT_LEVELS, _like_first(DEFAULT_LEVELS, facts) or DEFAULT_LEVELS))
+    try:
+        return _promising(usual, draft, trivial_errors(rows, pair), groups)
+    except InputError:
+        if groups > 1:
+            raise
+        return usual  # nobody asked for groups: the run is worth having, and its certificate says that it promises nothing
+
+
+def _promising(plan: JointPlan, draft: Callable[[tuple[int, int]], JointPlan], constant: Two, groups: int) -> JointPlan:
+    """The first plan that promises less than a constant pair has; refused where none does.
+
+    Where labels are ties L grows with the levels, and the number needed with it: the last try has as many as there is room for.
+    """
+    for left in reversed(range(TRIES)):
         if _promises(plan, constant):
             return plan
-        try:
-            levels = _more_levels(plan, constant, groups)
-        except InputError:
-            if groups > 1:
-                raise
-            return usual  # nobody asked for groups: the run is worth having, and its certificate says that it promises nothing
-    return plan
+        levels = _more_levels(plan, constant, groups)
+        plan = draft(levels if left else _most_levels(levels, groups))
+    if _promises(plan, constant):
+        return plan
+    raise _refusal(plan, constant, (plan.alpha[0], plan.second.value or 0.0), (len(plan.grids[0]), len(plan.grids[1])))
 
 
 def default_grids(facts: PairFacts, levels: tuple[int, int]) -> tuple[Grid, Grid]:
@@ -104,10 +117,16 @@ def _more_levels(plan: JointPlan, constant: Two, groups: int) -> tuple[int, int]
     return made
 
 
-def _refusal(plan: JointPlan, constant: Two, finest: Two) -> InputError:
+def _most_levels(levels: tuple[int, int], groups: int) -> tuple[int, int]:
+    """As many levels in about this proportion as the table of cells has room for."""
+    times = max(sqrt(MOST_CELLS / (levels[0] * levels[1] * groups)), 1.0)
+    return min(int(levels[0] * times), MOST_LEVELS), min(int(levels[1] * times), MOST_LEVELS)
+
+
+def _refusal(plan: JointPlan, constant: Two, finest: Two, levels: tuple[int, int] = (MOST_LEVELS, MOST_LEVELS)) -> InputError:
     return InputError(
         f'mode="theorem" can promise nothing here: one pair of predictions for everybody has errors of {constant[0]:.3g} and '
-        f"{constant[1]:.3g} in its worst group, and {MOST_LEVELS:,} levels of either coordinate with L = {plan.lipschitz[0]:.3g} and "
+        f"{constant[1]:.3g} in its worst group, and m = ({levels[0]:,}, {levels[1]:,}) levels with L = {plan.lipschitz[0]:.3g} and "
         f'{plan.lipschitz[1]:.3g} promise {finest[0]:.3g} and {finest[1]:.3g}; use mode="practical", or name m or alpha to run it all the '
         f"same."
     )

@@ -90,6 +90,7 @@ def certify(rows: Rows, pair: Pair, plan: JointPlan, trace: JointTrace, place: I
         initial=initial,
         optimal=optimal,
         trivial=trivial,
+        error_before=None if any(trace.drops) else found.error,
         note="\n".join(filter(None, [_needed(plan, trivial), _note(plan, trace, found.error), trace.note])),
     )
 

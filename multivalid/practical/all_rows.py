@@ -39,8 +39,8 @@ def refit(source: Source, sample: MemorySource, prop: Property, predictor: LinkP
     rows = LinkRows.of(sample, predictor.link, np.flatnonzero(sample.weights > 0))
     eta = Candidate("", model, ridge, predictor.rounds).eta(rows)
     mean_weight = sample.weights[sample.weights > 0].mean()
-    free, gradient = _gradient(model, sums / mean_weight, _pulls(model, rows))
     loss = Matching(prop, predictor.link)
+    free, gradient = _gradient(model, sums / (mean_weight * loss.unit), _pulls(model, rows))
     loss.widen(eta, rows, SHARE)
     table = products(model, rows, slice(0, len(rows)), lambda _, part: np.maximum(loss.slope(eta[part], rows, part), 0.0)).table
     table = table[np.ix_(free, free)] * (source.totals.weight / sample.weights.sum())

@@ -36,7 +36,7 @@ def certify(
     found = audit_source(rows, prop, grid, beyond=True, values=False)
     facts, trivial, error = label_facts(prop, rows.labels, rows.weights), _of_a_constant(rows, prop), found.error
     best = prop.score(prop.solve_points(rows.labels), rows.labels)
-    negligible = (NEGLIGIBLE * facts.bound) ** 2
+    negligible = (NEGLIGIBLE * _size_of_v(rows, prop)) ** 2
     off = found.off if error > negligible else []
     goal = alpha if alpha is not None else _yardstick(found, negligible, bool(off))
     reached = error <= goal and not off
@@ -65,6 +65,13 @@ def certify(
         asked=alpha is not None,
         trivial=trivial,
     )
+
+
+def _size_of_v(rows: Rows, prop: Property) -> float:
+    """The most that |V| can be for labels such as these: amounts of a millionth are in [0, 1] too, and not negligible for that."""
+    used = rows.labels[rows.weights > 0]
+    low, high = float(used.min()), float(used.max())
+    return (prop.facts(low, high) if low < high else label_facts(prop, rows.labels, rows.weights)).bound
 
 
 def _of_a_constant(rows: Rows, prop: Property) -> float:

@@ -17,6 +17,7 @@ from multivalid.practical.link import Link
 from multivalid.properties.base import Array, Property
 from multivalid.sources.memory import MemorySource
 
+ORDINARY_V = 1e12  # V of a size between 1 / this and this is used as it is
 CHUNK = 1024  # rows at a time, or a multiple of them; a multiple of 8, so that bits are cut between bytes
 MOST_CHUNKS = 8  # at a time, where few features are evaluated for each row
 FEATURES = 1 << 16  # numbers in the features of the rows at a time: about as many as stay in the cache
@@ -124,9 +125,20 @@ class Matching:
     link: Link
     window: float = 1e-3
 
+    @cached_property
+    def unit(self) -> float:
+        """What V is divided by, as sums are taken in single precision: a power of two of its size, or 1 where that is ordinary."""
+        lower, middle, upper = self.link.inverse(np.array([-1.0, 0.0, 1.0]))[:, None]
+        with np.errstate(all="ignore"):
+            rise = float((self.prop.identify(upper, middle) - self.prop.identify(lower, middle))[0])
+        if not np.isfinite(rise) or rise <= 0 or 1 / ORDINARY_V < rise < ORDINARY_V:
+            return 1.0
+        return float(np.ldexp(1.0, int(np.frexp(rise)[1])))
+
     def identify(self, eta: Array, rows: Outcomes, part: slice = slice(None)) -> Array:
-        """w·V at η."""
-        return np.asarray(rows.weights[part] * self.prop.identify(self.link.inverse(eta), rows.labels[part]))
+        """w·V at η, in units of V."""
+        found = np.asarray(rows.weights[part] * self.prop.identify(self.link.inverse(eta), rows.labels[part]))
+        return found if self.unit == 1 else found / self.unit
 
     def slope(self, eta: Array, rows: Outcomes, part: slice = slice(None)) -> Array:
         """w·∂V/∂η, as a difference over the window."""

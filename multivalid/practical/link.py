@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from multivalid.errors import ModelFileError
+from multivalid.errors import InputError, ModelFileError
 from multivalid.evaluators import Arrays
 from multivalid.properties.base import Interval
 from multivalid.properties.ops import NUMPY, Ops
@@ -23,6 +23,8 @@ LARGEST = 30.0  # exp(30) on either side of the link is as good as the end
 ATOM = 0.01  # share of the labels on an end of the range from which on a quantile may have to be that end
 STRETCH = 0.01  # how far the range is stretched where labels sit on its very ends
 SNAP = 1e-4  # of the range: how near to such an end counts as the end
+FARTHEST = 1e12  # units of the link between predictions: beyond, single precision has lost the labels
+SMALL = 1e-4  # labels that go no farther than this are amounts, not shares of 1: log-odds would not tell them from 0
 PROBE = 2_000  # rows that settle the scale
 
 
@@ -165,6 +167,12 @@ def choose_link(prop: Property, labels: Array, predictions: Array) -> Link:
         return Logarithm(scale=float(points.mean()))
     # One unit of the link is about the noise of one label, so that the ridge means the same in any units.
     scale = float(points.std()) or float(predictions.std()) or 1.0
+    far = float(np.ptp(predictions)) / scale
+    if far > FARTHEST:
+        raise InputError(
+            f"y_pred goes from {predictions.min():.3g} to {predictions.max():.3g}, {far:.1g} times as far as the labels spread; leave out "
+            f"or repair predictions that are no predictions of these labels."
+        )
     return OwnUnits(float(predictions.mean()), scale)
 
 
@@ -176,7 +184,7 @@ def _known_range(prop: Property, labels: Array, span: Interval, predictions: Arr
         return span  # the same for fewer labels: it does not come from the labels seen
     unit = Interval(0.0, 1.0)
     inside = all(v in unit for v in (*span, float(predictions.min()), float(predictions.max())))
-    return unit if inside else None
+    return unit if inside and not 0 < hi < SMALL else None
 
 
 def _log_odds(span: Interval, at_ends: bool) -> Link:

@@ -17,6 +17,7 @@ from multivalid.errors import InputError
 from multivalid.properties.base import Array, Property
 from multivalid.properties.ops import Ops
 from multivalid.properties.quantile import Quantile
+from multivalid.properties.scale import check_size
 from multivalid.properties.target import Keep, OwnColumn, Target, as_it_is
 
 
@@ -77,7 +78,9 @@ class Quantiles(Target):
         return f"quantiles:{','.join(map(repr, self.taus))}"
 
     def check_labels(self, values: Any, name: str = "y_true") -> Array:
-        return validate.vector(values, name)
+        labels = validate.vector(values, name)
+        check_size(labels, name)
+        return labels
 
     def solve(self, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> Array:
         """All quantiles of the weighted empirical law of `labels`; they never cross."""

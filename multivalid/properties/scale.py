@@ -55,13 +55,18 @@ def check_size(labels: Array, name: str) -> None:
     multivalid.errors.InputError: y_true must not be larger than 1e+60 in size, but it goes up to 1e+200; divide labels and predictions
     by a unit of about that size.
     """
-    most = max(float(labels.max(initial=0.0)), -float(labels.min(initial=0.0)))
+    check_ends(float(labels.min(initial=0.0)), float(labels.max(initial=0.0)), name)
+
+
+def check_ends(low: float, high: float, name: str, *, small: bool = True) -> None:
+    """The same of labels that go from `low` to `high`; predictions may be as `small` as they like."""
+    most = max(high, -low)
     if most > LARGEST_LABEL:
         raise InputError(
             f"{name} must not be larger than {LARGEST_LABEL:g} in size, but it goes up to {most:.3g}; divide labels and predictions by a "
             f"unit of about that size."
         )
-    if 0 < most < SMALLEST_LABEL:
+    if small and 0 < most < SMALLEST_LABEL:
         raise InputError(
             f"{name} must have labels larger than {SMALLEST_LABEL:g} in size, but the largest is {most:.3g}; divide labels and predictions "
             f"by a unit of about that size."
