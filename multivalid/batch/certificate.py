@@ -187,7 +187,7 @@ class Certificate(Generic[N, W, B]):
         return lines
 
     def _was_met(self) -> bool:
-        if self.error_before is None or np.any(self.updates):
+        if self.error_before is None or np.asarray(self.updates).any():
             return False
         return not np.any(np.asarray(self.error_before) > np.asarray(self.alpha))  # nan: nothing is asked of that coordinate
 

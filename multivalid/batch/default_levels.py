@@ -24,10 +24,12 @@ def enough_levels(draft: Draft, trivial: Trivial, *, groups: bool) -> Plan:
     Without `groups` the usual plan is worth having all the same, and its certificate says that it promises nothing.
     """
     plan = usual = draft(None)
+    constant = 0.0
     for left in reversed(range(TRIES)):
-        constant = trivial(plan)
-        if constant is None or plan.alpha <= constant:
+        found = trivial(plan)
+        if found is None or plan.alpha <= found:
             return plan
+        constant = found
         span, levels = plan.grid.hi - plan.grid.lo, len(plan.grid)
         needed = levels_below(0.9 * constant, plan.lipschitz, span) if constant > 0 else MOST_LEVELS + 1
         if needed > MOST_LEVELS or levels == MOST_LEVELS:

@@ -151,11 +151,9 @@ class Fitter:
                 raise InputError(f"groups: {item!r} needs data to find its edges; pass data=, or edges= instead of {item.k}.")
         else:
             edges = self._fitted_edges(item)
-        texts = _edge_texts(edges)
-        names = [f"{label or item.column} in [{a}, {b})" for a, b in itertools.pairwise(texts)]
-        missing = self._has_missing(item.column)
-        ending = [f"{label or item.column} is missing"] if missing else []
-        return Intervals(item.column, edges, missing), [*names[:-1], names[-1][:-1] + "]", *ending]
+        name, missing = label or item.column, self._has_missing(item.column)
+        names = _outward_names(name, edges) if item.edges is not None else _interval_names(name, edges)
+        return Intervals(item.column, edges, missing), [*names, f"{name} is missing"] if missing else names
 
     def _fitted_edges(self, item: Bins) -> tuple[float, ...]:
         series = self._series(item.column)
@@ -253,6 +251,21 @@ def not_numbers(item: Bins, dtype: nw.dtypes.DType) -> InputError:
 def _shown(value: str | int) -> str:
     text = str(value)
     return text if text.strip() and text.isprintable() else repr(value)
+
+
+def _interval_names(name: str, edges: Sequence[float]) -> list[str]:
+    """Bins from the least value of the data to the largest."""
+    names = [f"{name} in [{a}, {b})" for a, b in itertools.pairwise(_edge_texts(edges))]
+    return [*names[:-1], names[-1][:-1] + "]"]
+
+
+def _outward_names(name: str, edges: Sequence[float]) -> list[str]:
+    """Bins by edges that the user gave: values may lie beyond, so the first and the last have one side only."""
+    inner = _edge_texts(edges)[1:-1]
+    if not inner:
+        return [f"{name} is not missing"]
+    between = [f"{name} in [{a}, {b})" for a, b in itertools.pairwise(inner)]
+    return [f"{name} < {inner[0]}", *between, f"{name} >= {inner[-1]}"]
 
 
 def _edge_texts(edges: Sequence[float]) -> list[str]:

@@ -45,8 +45,8 @@ def at_ordinary_size(labels: Array, degree: int | None, solve: Callable[[Array],
     return value
 
 
-def check_size(labels: Array, name: str) -> None:
-    """Refuse labels whose squares, added up with weights, would overflow or vanish.
+def check_size(labels: Array, name: str, *, small: bool = True) -> None:
+    """Refuse labels whose squares, added up with weights, would overflow or vanish; predictions may be as `small` as they like.
 
     Examples
     --------
@@ -55,12 +55,7 @@ def check_size(labels: Array, name: str) -> None:
     multivalid.errors.InputError: y_true must not be larger than 1e+60 in size, but it goes up to 1e+200; divide labels and predictions
     by a unit of about that size.
     """
-    check_ends(float(labels.min(initial=0.0)), float(labels.max(initial=0.0)), name)
-
-
-def check_ends(low: float, high: float, name: str, *, small: bool = True) -> None:
-    """The same of labels that go from `low` to `high`; predictions may be as `small` as they like."""
-    most = max(high, -low)
+    most = max(float(labels.max(initial=0.0)), -float(labels.min(initial=0.0)))
     if most > LARGEST_LABEL:
         raise InputError(
             f"{name} must not be larger than {LARGEST_LABEL:g} in size, but it goes up to {most:.3g}; divide labels and predictions by a "

@@ -16,7 +16,7 @@ from multivalid.groups.frames import enter
 from multivalid.groups.items import Entry, Flags
 from multivalid.groups.membership import Membership
 from multivalid.properties.base import Array
-from multivalid.properties.scale import check_ends
+from multivalid.properties.scale import check_size
 from multivalid.sources.memory import MemorySource
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def open_rows(
     if target is not None and width > 1:
         predictions = target.check_predictions(predictions)
     validate.same_length(predictions, labels.size, "y_pred", "y_true")
-    check_ends(float(predictions.min(initial=0.0)), float(predictions.max(initial=0.0)), "y_pred", small=False)
+    check_size(predictions, "y_pred", small=False)
     weights = validate.weights(resolve(sample_weight, frame, "sample_weight"), labels.size)
     if not 1 / LARGEST_WEIGHT <= (largest := float(weights.max())) <= LARGEST_WEIGHT:  # their squares must be numbers
         raise _too_far_apart(largest)

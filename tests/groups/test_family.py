@@ -212,13 +212,18 @@ def test_bins() -> None:
     assert groups.names == ("everyone", "x in [0, 1)", "x in [1, 2)", "x in [2, 2]")
     assert groups.notes == ["bins('x', 5): 3 bins instead of 5, because of equal values"]
     explicit = Groups(bins("x", edges=[-np.inf, 1, 1.5])).fit(data)
-    assert explicit.names == ("everyone", "x in [-inf, 1)", "x in [1, 1.5]")
+    assert explicit.names == ("everyone", "x < 1", "x >= 1")
     assert explicit.notes == [
         "bins('x', edges=[-inf, 1.0, 1.5]): 2 rows lie beyond the edges and count in the first or the last bin"
     ]
-    assert members(explicit, data)["x in [1, 1.5]"] == [3, 4, 5]
+    assert members(explicit, data)["x >= 1"] == [3, 4, 5]
     close = Groups(bins("x", edges=[0.10001, 0.10002, 3])).fit(data)
-    assert close.names == ("everyone", "x in [0.10001, 0.10002)", "x in [0.10002, 3.0]")
+    assert close.names == ("everyone", "x < 0.10002", "x >= 0.10002")
+    whole = Groups(bins("f", edges=[0, 1]))
+    assert whole.fit(data).names[1:2] == ("f is not missing",)
+    several = Groups(bins("x", edges=[0.5, 1, 1.5, 9])).fit(data)
+    assert several.names == ("everyone", "x < 1", "x in [1, 1.5)", "x >= 1.5")  # and so they are, whatever lies beyond the edges
+    assert members(several, data)["x < 1"] == [0, 1, 2]
     halves = Groups(bins("f", 2)).fit(data)
     assert [int(mask.sum()) for mask in halves.masks(data)] == [6, 2, 3, 1]
     assert halves.names[-1] == "f is missing"
@@ -239,10 +244,10 @@ def test_without_data_predicates_and_explicit_bins_can_be_fitted() -> None:
     assert groups.names == (
         "everyone",
         "age >= 18",
-        "age in [0, 50)",
-        "age in [50, 100]",
-        "member & age in [0, 50)",
-        "member & age in [50, 100]",
+        "age < 50",
+        "age >= 50",
+        "member & age < 50",
+        "member & age >= 50",
     )
     assert groups.notes == ["group '18 <= age' is the same condition as 'age >= 18': left out"]
     assert groups.row({"age": 20, "member": True}).tolist() == [True, True, True, False, True, False]
