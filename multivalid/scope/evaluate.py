@@ -44,7 +44,7 @@ SHAKE = 1e-13
 
 
 def rounding_of(thing: Evaluable, law: Law) -> float:
-    """How far Γ moves when the weights of a law are moved by a hair: differences that are not much larger prove nothing.
+    """How far Γ moves when weights or values of a law are moved by a hair, at least a digit: differences not much larger prove nothing.
 
     Measured, not assumed: it follows the units of the labels and of Γ, and knows of an offset that was added or taken away.
 
@@ -54,10 +54,12 @@ def rounding_of(thing: Evaluable, law: Law) -> float:
     >>> rounding_of(Variance(), Law.of([0.0, 1e-5], [0.3, 0.7])) < 1e-22
     True
     """
-    weights = np.array(law.weights)
+    weights, value = np.array(law.weights), value_on(thing, law)
+    moved = [float(np.spacing(abs(value)))]
     if weights.size == 1:
-        return 0.0
-    value, moved = value_on(thing, law), []
+        return moved[0]
+    nearer = Law.of(np.nextafter(np.array(law.values), 0.0), weights)  # towards 0, so that positive labels stay positive
+    moved.append(abs(value_on(thing, nearer) - value))
     for place in (0, weights.size - 1):
         shaken = weights * (1 - SHAKE)
         shaken[place] += SHAKE

@@ -9,7 +9,8 @@ from scipy.optimize import brentq, minimize_scalar
 import multivalid as mv
 from multivalid.errors import InputError
 from multivalid.properties import CVaR, DistortionRisk, Law, Mean, Shortfall, Variance
-from multivalid.scope import FiniteWorld, certify, classify, falsify, scope, sensible
+from multivalid.scope import Counterexample, FiniteWorld, certify, classify, falsify, scope, sensible
+from multivalid.scope.evaluate import value_on
 
 
 def pull(at: float, values: np.ndarray, weights: np.ndarray) -> float:
@@ -125,3 +126,26 @@ def test_sensible_in_any_unit(unit: float) -> None:
     for prop in (Mean(), mv.Expectile(0.8), mv.Quantile(0.6)):
         assert sensible(prop, [coin, tied]).holds
     assert sensible(lambda v, w: w @ v - 0.7 * unit, [coin, tied]).holds
+
+
+def test_one_digit_of_a_mean_is_no_certificate() -> None:
+    """Two laws of one mean to the last digit, whose mixture is off by the last digit: an affine mean, in any unit and far from 0."""
+    random, told = np.random.default_rng(9), 0
+    for _i in range(1200):
+        slope = float(random.choice([-1.0, 1.0]) * 10 ** random.uniform(-6, 6))
+        far, size = float(random.choice([0.0, 1e3, 1e9])), int(random.integers(2, 6))
+        shift = float(random.choice([-far * slope, random.normal() * 10 ** random.uniform(-6, 9)]))
+
+        def affine(values, weights, slope=slope, shift=shift):
+            return float(slope * (weights @ values) + shift)
+
+        weights = random.dirichlet(np.ones(size)), random.dirichlet(np.ones(size))
+        values = random.random(size) + far, random.random(size) + far
+        first, second = (
+            Law.of(values[0], weights[0]),
+            Law.of(values[1] + (weights[0] @ values[0] - weights[1] @ values[1]), weights[1]),
+        )
+        weight = float(random.uniform(0.1, 0.9))
+        at = [value_on(affine, law) for law in (first, first.mix(second, weight))]
+        told += Counterexample(first, second, weight, *at, affine).verify()
+    assert told == 0
