@@ -220,9 +220,11 @@ def _splits(rows: LinkRows) -> Iterator[tuple[NDArray[np.intp], LinkRows, LinkRo
         yield fold, rows.take(fold), rows.take(np.setdiff1d(everyone, fold, assume_unique=True))
 
 
-def fitted_stages(rows: LinkRows, loss: Matching, goal: Goal) -> list[Candidate]:
-    """All stages, each fitted on these rows."""
-    found = start.stages(rows, loss)
+def fitted_stages(
+    rows: LinkRows, loss: Matching, goal: Goal, stages: Callable[[LinkRows, Matching], list[start.Stage]] = start.stages
+) -> list[Candidate]:
+    """All stages, each fitted on these rows, and shifts of cells after the last."""
+    found = stages(rows, loss)
     last = found[-1].fitted
     out = [Candidate(stage.name, stage.fitted.model, stage.fitted.ridge) for stage in found]
     rounds = _rounds(last.eta, rows, loss, goal)

@@ -30,7 +30,7 @@ from multivalid.practical.forest import Forest
 from multivalid.practical.found_plans import Index, Problem
 from multivalid.practical.found_ways import Ways
 from multivalid.practical.link import choose_link
-from multivalid.practical.predictor import LinkPredictor
+from multivalid.practical.predictor import Ending, LinkPredictor
 from multivalid.practical.rules import Rule, masks_of
 from multivalid.properties import Property
 from multivalid.properties.base import Array
@@ -67,7 +67,8 @@ def fit_found(
     groups, membership = with_found(rows, final.rules, columns)
     forest = Forest.of(columns.bins, final.trees) if final.trees else None
     wide = replace(rows, groups=groups, membership=membership)
-    bare = LinkPredictor(Grid([0.0]), link, None if final.untouched else final.start.model, final.start.rounds, forest)
+    last = None if final.last is None else Ending(final.last.model, final.last.rounds)
+    bare = LinkPredictor(Grid([0.0]), link, None if final.untouched else final.start.model, final.start.rounds, forest, last)
     predictions = bare.predict(rows.predictions, membership, None if forest is None else forest.added(_codes(forest, columns)))
     grid = goal.grid if goal.grid is not None else practical.level_grid(predictions, rows.weights, goal.levels)
     predictor = replace(bare, grid=grid)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from multivalid.practical.boost import Boosting, CodedRows, boost
 from multivalid.practical.columns import Columns, several, widened
 from multivalid.practical.data import LinkRows, Matching
 from multivalid.practical.rules import Rule, choose_rules, masks_of, most_rules
-from multivalid.practical.start import stages, summed_shifts
+from multivalid.practical.start import group_shifts, stages, summed_shifts
 from multivalid.properties.base import Array
 
 SAMPLE = 10_000  # rows on which rules are compared
@@ -30,17 +30,25 @@ Index = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Plan:
-    """Rules, what they and the named groups do, and trees on top; `grown` are the trees that the rules were nodes of."""
+    """Rules, what they and the named groups do, trees on top, and what the groups still ask for after those (`last`).
+
+    `grown` are the trees that the rules were nodes of.
+    """
 
     rules: list[Rule]
     start: Candidate
     trees: list[Node] = field(default_factory=list)
     grown: list[Node] = field(default_factory=list)
+    last: Candidate | None = None
 
     @property
     def untouched(self) -> bool:
         """Whether the input stays as it is."""
         return self.start.name == "input" and not self.trees
+
+    def ended(self, stage: str, found: list[Candidate]) -> Plan:
+        """With what was found at its end, up to a stage."""
+        return replace(self, last=practical.up_to(stage, found))
 
     @property
     def size(self) -> str:
@@ -132,12 +140,22 @@ class Part:
     def _with_rules(self, rows: LinkRows, codes: Codes, rules: Sequence[Rule]) -> LinkRows:
         return replace(rows, membership=widened(rows.membership, masks_of(rules, codes))) if rules else rows
 
+    # ---- after the trees -----------------------------------------------------------------------------------------------
+    def touched_up(self, plan: Plan) -> list[Candidate]:
+        """What the groups of a plan still ask for where it ends: trees leave groups off, and levels of what they make of the base, so that
+        the curve here may turn at the edge of every level."""
+        rows = self._with_rules(self.inside, self.codes_in, plan.rules)
+        rows = replace(rows, base=self._eta(plan, rows, self.codes_in, widened=True))
+        curve = partial(group_shifts, knots=practical.LEVELS - 1)
+        return practical.fitted_stages(rows, self.loss, self.problem.goal, curve)
+
     # ---- what comes out ------------------------------------------------------------------------------------------------
     def predicted(self, plan: Plan) -> Array:
         """Predictions of a plan for the rows held out."""
         return self.base if plan.untouched else self.loss.link.final(self._eta(plan, self.out, self.codes_out))
 
     def _eta(self, plan: Plan, rows: LinkRows, codes: Codes, widened: bool = False) -> Array:
-        eta = plan.start.eta(rows if widened else self._with_rules(rows, codes, plan.rules))
+        rows = rows if widened else self._with_rules(rows, codes, plan.rules)
+        eta = plan.start.eta(rows)
         add_trees(plan.trees, codes, eta)
-        return eta
+        return eta if plan.last is None else plan.last.eta(replace(rows, base=eta))

@@ -3,13 +3,15 @@
 On top of the named groups trees are boosted, one number of them for all folds; the nodes that say most of what the trees say become rules,
 groups like any other, fitted together with the named ones; and trees again on top of those. Where the fit bends the sum of the groups'
 shifts, it is known by then on which scale groups add up, and rules are chosen once more there. The way that all rows held out like best
-is gone again on all rows.
+is touched up: trees and rules leave some groups and some levels of the prediction off, so a curve along it and the shifts of all groups
+are fitted once more at its end, then single cells are shifted, each if rows held out gain by it. That way is gone again on all rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,8 +85,9 @@ class Ways:
             for way in self.more(named):
                 found.append(way)  # one by one: what is there when Ctrl-C comes is kept
             best, told = self.best(found)
+            best, ended = self.touched_up(best)
             plan = best.again(self.whole())
-            lines = [self._found_line(plan), self.remains(best), *report, *told]
+            lines = [self._found_line(plan), self.remains(best), *report, *told, *ended]
             return Chosen(plan, [line for line in lines if line])
         except KeyboardInterrupt:
             if not self.problem.goal.control.keep_interrupted:
@@ -187,6 +190,23 @@ class Ways:
         plans = [again(part, plan) for part, plan in zip(self.parts, both.plans, strict=True)]
         return self._way("rules (second choice)", plans, again)
 
+    def touched_up(self, way: Way) -> tuple[Way, list[str]]:
+        """A way through columns with what its groups still ask for at its end, as far as rows held out gain by it; and what they gain."""
+        report: list[str] = []
+        if not any(plan.rules or (plan.trees and self.problem.every.membership.groups > 1) for plan in way.plans):
+            return way, report  # trees alone know no groups, and a curve along what they were fitted to would follow its noise
+        found = [part.touched_up(plan) for part, plan in zip(self.parts, way.plans, strict=True)]
+        best = way
+        for stage in (stage for stage in accept.ORDER if any(one.name == stage for some in found for one in some)):
+            plans = [plan.ended(stage, some) for plan, some in zip(way.plans, found, strict=True)]
+            tried = self._way(way.name, plans, partial(_touched_up, way, stage))
+            more, z = float((tried.gain - best.gain).mean()), self.evidence(best, tried)
+            better = z > accept.NEEDED_FOR_ANY and more > 0
+            told = f"held-out score gain {more:.3g} (z = {z:.1f}), {'kept' if better else 'dropped'}"
+            report.append(f"{stage} after what was found: {told}")
+            best = tried if better else best
+        return best, report
+
     def _way(self, name: str, plans: list[Plan], again: Callable[[Part], Plan]) -> Way:
         made = list(zip(self.parts, plans, strict=True))
         final = np.concatenate([part.predicted(plan) for part, plan in made])
@@ -197,17 +217,20 @@ class Ways:
     def best(self, ways: Sequence[Way]) -> tuple[Way, list[str]]:
         """The way of largest held-out gain, if it stands out from what named groups (the first) reach; and what each gained, in words."""
         named = best = ways[0]
-        v = self.problem.loss.prop.identify(named.final, self.outcomes.labels)
         report, largest = [], 0.0
         for way in ways[1:]:
-            lean = np.asarray(self.outcomes.weights * v * (named.final - way.final))
-            z = accept.z_statistic(lean if self.blocks is None else np.bincount(self.blocks, weights=lean).astype(np.float64))
-            more = float((way.gain - named.gain).mean())
+            more, z = float((way.gain - named.gain).mean()), self.evidence(named, way)
             if z >= NEEDED and more > largest:
                 best, largest = way, more
             found = f"{way.name} found in columns ({way.plans[0].size})"
             report.append(f"{found}: held-out score gain {more:.3g} beyond the named groups (z = {z:.1f})")
         return best, report
+
+    def evidence(self, before: Way, after: Way) -> float:
+        """How many standard errors the rows held out, or their blocks, lean from one way towards another (see `accept`)."""
+        v = self.problem.loss.prop.identify(before.final, self.outcomes.labels)
+        lean = np.asarray(self.outcomes.weights * v * (before.final - after.final))
+        return accept.z_statistic(lean if self.blocks is None else np.bincount(self.blocks, weights=lean).astype(np.float64))
 
     # ---- what to say ---------------------------------------------------------------------------------------------------
     def remains(self, way: Way) -> str:
@@ -224,6 +247,11 @@ class Ways:
         if not (plan.rules or plan.trees):
             return f"{UNNAMED}: none were found in {where} beyond the named ones and confirmed on {judges}."
         return f"{UNNAMED}: found in {where} and confirmed on {judges}: {plan.size}."
+
+
+def _touched_up(way: Way, stage: str, part: Part) -> Plan:
+    plan = way.again(part)
+    return plan.ended(stage, part.touched_up(plan))
 
 
 def folds(rows: int, blocks: NDArray[np.intp] | None, seed: int, count: int) -> list[tuple[Index, Index]]:

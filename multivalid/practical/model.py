@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from multivalid.properties.base import Array
 
 ROUNDING = 1e-12  # relative: predictions that differ by less are equal
+FEW_KNOTS = 4  # of the curve along the base
 FARTHEST = 1e3  # standard deviations from the mean of the base beyond which its curve goes no further
 Single = NDArray[np.float32]  # features are zeros, ones and hinges: single precision is exact enough and twice as fast
 
@@ -63,7 +64,7 @@ class Model:
     twists: Array = field(default_factory=_none)
 
     @classmethod
-    def new(cls, base: Array, groups: int, knots: int = 4) -> Model:
+    def new(cls, base: Array, groups: int, knots: int = FEW_KNOTS) -> Model:
         """A model that changes nothing, with hinges at quantiles of the base."""
         scale = float(base.std())
         if scale <= ROUNDING * (1 + float(np.abs(base).max())):

@@ -1,4 +1,4 @@
-"""The practical predictor: the start, then the rounds of shifts; or nothing at all."""
+"""The practical predictor: a start and rounds of shifts, what found trees add, both once more after them; or nothing at all."""
 
 from __future__ import annotations
 
@@ -26,6 +26,24 @@ TOGETHER = 20  # trees per step of an engine's plan: longer expressions take lon
 
 
 @dataclass(frozen=True)
+class Ending:
+    """A second start, from what the first one and the found trees have made of the base, and rounds of shifts after it."""
+
+    model: Model
+    rounds: list[ShiftRound]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"model": self.model.to_json(), "rounds": [made.to_json() for made in self.rounds]}
+
+    @classmethod
+    def from_json(cls, data: Any, groups: int) -> Ending:
+        """The ending that `to_json` described, every part checked."""
+        read.record(data, "what comes last", ("model", "rounds"))
+        return cls(Model.from_json(data["model"], groups - 1), _rounds(data["rounds"], groups))
+
+
+@dataclass(frozen=True)
 class LinkPredictor:
     """link⁻¹(start(link(base), groups) + shifts); with no model the predictions pass through untouched.
 
@@ -33,6 +51,8 @@ class LinkPredictor:
     ----------
     grid : Grid
         The levels of the final prediction that the certificate conditions on.
+    last : Ending, optional
+        What comes after the found trees.
     """
 
     grid: Grid
@@ -40,6 +60,7 @@ class LinkPredictor:
     model: Model | None = None
     rounds: list[ShiftRound] = field(default_factory=list)
     forest: Forest | None = None
+    last: Ending | None = None
 
     @property
     def grids(self) -> tuple[Grid, ...]:
@@ -53,8 +74,8 @@ class LinkPredictor:
 
     @property
     def patches(self) -> list[Shift]:
-        """The shifts after the start."""
-        return flat(self.rounds)
+        """The shifts of cells, in order."""
+        return flat(self.rounds if self.last is None else [*self.rounds, *self.last.rounds])
 
     def predicted(self, by: Evaluator, predictions: Sequence[Any], members: Members) -> list[Any]:
         """Calibrated predictions of rows of any kind, one column of them."""
@@ -83,7 +104,7 @@ class LinkPredictor:
                 f"Spark) only; pass data=, or fit with readable=True for a model of rules alone."
             )
         base = self.link.onto(by, prediction)
-        return self.link.back(by.ops, eta_of(by, self.model, self.rounds, base, members, found), SNAP)
+        return self.link.back(by.ops, eta_of(by, self.model, self.rounds, base, members, found, self.last), SNAP)
 
     def start(self, by: Evaluator, prediction: Any, members: Members) -> Any:
         """What the model makes of a prediction, on the link scale, before anything is added to it."""
@@ -121,19 +142,25 @@ class LinkPredictor:
             "model": None if self.model is None else self.model.to_json(),
             "rounds": [made.to_json() for made in self.rounds],
             **({} if self.forest is None else {"forest": self.forest.to_json()}),
+            **({} if self.last is None else {"last": self.last.to_json()}),
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any], groups: int) -> LinkPredictor:
         """The predictor that `to_json` described."""
-        fields = ("kind", "grid", "link", "model", "rounds", *(("forest",) if "forest" in data else ()))
+        fields = ("kind", "grid", "link", "model", "rounds", *(name for name in ("forest", "last") if name in data))
         read.record(data, "link predictor", fields)
         model = None if data["model"] is None else Model.from_json(data["model"], groups - 1)
-        rounds = [ShiftRound.from_json(made, groups) for made in read.items(data["rounds"], "rounds")]
+        last = None if "last" not in data else Ending.from_json(data["last"], groups)
+        rounds = _rounds(data["rounds"], groups)
         forest = None if "forest" not in data else _forest(data["forest"])
-        if forest is not None and model is None:
-            raise ModelFileError("trees need a model to stand on.")
-        return cls(Grid.from_json(data["grid"]), Link.from_json(data["link"]), model, rounds, forest)
+        if model is None and not (forest is None and last is None):
+            raise ModelFileError("trees and what comes last need a model to stand on.")
+        return cls(Grid.from_json(data["grid"]), Link.from_json(data["link"]), model, rounds, forest, last)
+
+
+def _rounds(data: Any, groups: int) -> list[ShiftRound]:
+    return [ShiftRound.from_json(made, groups) for made in read.items(data, "rounds")]
 
 
 def _forest(data: Any) -> Forest:
@@ -142,11 +169,19 @@ def _forest(data: Any) -> Forest:
     return Forest.from_json(data)
 
 
-def eta_of(by: Evaluator, model: Model, rounds: Sequence[ShiftRound], base: Any, members: Members, found: Any = None) -> Any:
-    """Predictions on the link scale: the start, what found trees add, then the rounds of shifts."""
+def eta_of(
+    by: Evaluator,
+    model: Model,
+    rounds: Sequence[ShiftRound],
+    base: Any,
+    members: Members,
+    found: Any = None,
+    last: Ending | None = None,
+) -> Any:
+    """Predictions on the link scale, in the order in which they were fitted: start, rounds of shifts, found trees, and what comes last."""
     eta = by.keep("eta", model.start(by, base, members))
-    if found is not None:
-        eta = by.keep("eta", eta + found)
     for made in rounds:
         eta = by.keep("eta", made.shifted(by, eta, members))
-    return eta
+    if found is not None:
+        eta = by.keep("eta", eta + found)
+    return eta if last is None else eta_of(by, last.model, last.rounds, eta, members)

@@ -13,7 +13,7 @@ from multivalid.levels import SIGNIFICANCE
 from multivalid.practical import newton
 from multivalid.practical.blocks import add_products
 from multivalid.practical.data import CHUNK, LinkRows, Matching
-from multivalid.practical.model import Model
+from multivalid.practical.model import FEW_KNOTS, Model
 from multivalid.practical.newton import Fitted
 from multivalid.practical.products import products
 from multivalid.practical.solve import solve
@@ -33,16 +33,22 @@ class Stage:
     fitted: Fitted
 
 
+def group_shifts(rows: LinkRows, loss: Matching, knots: int = FEW_KNOTS) -> list[Stage]:
+    """The first stage alone: a curve of the base and a shift per group."""
+    large = len(rows) > 2 * SUBSAMPLE
+    model, ridge = Model.new(rows.base, rows.membership.groups - 1, knots), None
+    if large:
+        rough = newton.fit(model, rows.part(0, SUBSAMPLE), loss, tolerance=1 / 8)
+        model, ridge = rough.model, rough.ridge
+    return [Stage("group shifts", newton.fit(model, rows, loss, ridge, warm=large))]
+
+
 def stages(rows: LinkRows, loss: Matching) -> list[Stage]:
     """Models of growing richness, each fitted on from the last."""
     large = len(rows) > 2 * SUBSAMPLE
     sample = rows.part(0, SUBSAMPLE) if large else rows
-    model, ridge = Model.new(rows.base, rows.membership.groups - 1), None
-    if large:
-        rough = newton.fit(model, sample, loss, tolerance=1 / 8)
-        model, ridge = rough.model, rough.ridge
-    done = newton.fit(model, rows, loss, ridge, warm=large)
-    found = [Stage("group shifts", done)]
+    found = group_shifts(rows, loss)
+    done = found[0].fitted
     for name, richer in (("bend", with_bends), ("twist", with_twists)):
         more, added = richer(done.model, sample)
         if added.stop > added.start and statistic(more, added, rows, loss) > beyond_chance(added.stop - added.start):
