@@ -109,21 +109,23 @@ def _by_unit(test: LinkRows, values: Array, power: int = 1) -> Array:
     return np.asarray(((unit[-1] + 1) / unit.size) ** power * np.bincount(unit, weights=values))
 
 
-def choose(parts: Sequence[HeldOut], needed_rows: float = NEEDED_ROWS, unit: str = "rows") -> tuple[str | None, list[str]]:
+def choose(
+    parts: Sequence[HeldOut], needed_rows: float = NEEDED_ROWS, unit: str = "rows", order: Sequence[str] = ORDER
+) -> tuple[str | None, list[str]]:
     """The last stage that beats the one accepted before it, over all held-out parts; and what each stage gained, in words."""
     best: str | None = None
     above, below = sum(part.above for part in parts), sum(part.below for part in parts)
     one_sided = not parts[0].noise and min(above, below) < EACH_SIDE and above + below < SEEN_ENOUGH
     accepted = np.zeros(sum(part.size for part in parts))
     report = []
-    for name in ORDER:
+    for name in order:
         if not any(name in part.gains for part in parts):
             continue
-        gain = np.concatenate([part.gains[_latest(part.gains, name)] for part in parts])
+        gain = np.concatenate([part.gains[_latest(part.gains, name, order)] for part in parts])
         more = float((gain - accepted).mean())
         why = ""
         if best is None:
-            z, told = _evidence(parts, name), sharing_rows(gain)
+            z, told = _evidence(parts, name, order), sharing_rows(gain)
             evidence = f"z = {z:.1f}"
             better = z > NEEDED_FOR_ANY and more > 0 and told >= needed_rows and not one_sided
             if one_sided:
@@ -139,10 +141,10 @@ def choose(parts: Sequence[HeldOut], needed_rows: float = NEEDED_ROWS, unit: str
     return best, report
 
 
-def _evidence(parts: Sequence[HeldOut], name: str) -> float:
+def _evidence(parts: Sequence[HeldOut], name: str, order: Sequence[str]) -> float:
     """How many standard errors the held-out rows lean towards a stage, by their own variance or the known one, if that is larger."""
-    lean = np.concatenate([part.leans[_latest(part.leans, name)] for part in parts])
-    known = [part.noise[_latest(part.noise, name)] for part in parts if part.noise]
+    lean = np.concatenate([part.leans[_latest(part.leans, name, order)] for part in parts])
+    known = [part.noise[_latest(part.noise, name, order)] for part in parts if part.noise]
     return z_statistic(lean, float(sum(one.sum() for one in known)))
 
 
@@ -182,6 +184,6 @@ def sharing_rows(values: Array) -> float:
     return float(squares.sum() ** 2 / (squares @ squares))
 
 
-def _latest(part: Mapping[str, Array], name: str) -> str:
+def _latest(part: Mapping[str, Array], name: str, order: Sequence[str]) -> str:
     """The richest stage of this part up to `name` (a split may not have reached every stage)."""
-    return next(known for known in reversed(ORDER[: ORDER.index(name) + 1]) if known in part)
+    return next(known for known in reversed(order[: order.index(name) + 1]) if known in part)

@@ -8,7 +8,7 @@ Trees look at all of them, and at groups together, on top of what was fitted bef
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,26 +19,27 @@ from multivalid.discover.grow import Node, grow
 from multivalid.discover.histogram import add_to_rows
 from multivalid.evaluators import DenseMembers
 from multivalid.groups.membership import Membership
-from multivalid.practical.accept import NEEDED_ROWS, sharing_rows, t_statistic
+from multivalid.practical.accept import NEEDED_ROWS, sharing_rows, t_statistic, z_statistic
 from multivalid.properties.base import Array
 from multivalid.several.forest import ColumnTrees
 from multivalid.several.tree_columns import TreeColumn, columns_of
 
 LEAST_ROWS = 2_000  # below, trees are not tried
-NEEDED_FOR_ANY = 2.5  # t of the held-out gain over the input: the number of rounds was chosen on the same rows
-NEEDED_FOR_MORE = 1.0  # the same over a fit that rows held out have confirmed already
+NEEDED_FOR_ANY = 3.5  # standard errors by which held-out rows lean from the input towards the trees; their number was chosen there
+NEEDED_FOR_MORE = 1.0  # t of the held-out gain over a fit that rows held out have confirmed already
 MOST_ROUNDS = 300
-PATIENCE = 10
+PATIENCE = 6
 FIRST = 4  # rounds within which the first gain must come: trees that stand on a good fit and find nothing are given up soon
-DEPTH = 4
-RATE = 0.2
 REFRESH = 4  # rounds for which the slope of V is kept: it moves slowly, and costs passes over the rows
 
 Index = NDArray[np.intp]
 
 
 class Losses(Protocol):
-    """Outcomes of some rows, and what is lost at η: (columns, rows), on the scale on which trees add."""
+    """Outcomes of some rows, and what is lost at η: (columns, rows), on the scale on which trees add; how deep trees go, and how fast."""
+
+    depth: ClassVar[int]
+    rate: ClassVar[float]
 
     def residuals(self, eta: Array) -> Sequence[Array]:
         """w·V of each column."""
@@ -49,6 +50,9 @@ class Losses(Protocol):
     def losses(self, eta: Array) -> Array:
         """The weighted loss of each row after the constraint."""
 
+    def leans(self, first: Array, then: Array) -> tuple[Array, Array]:
+        """How far each row leans from one η towards another, and the variance of that if the first is right."""
+
     def take(self, rows: Index) -> Losses:
         """The same for some of the rows."""
 
@@ -56,19 +60,16 @@ class Losses(Protocol):
 class Trial:
     """Trees that were grown without the rows held out, the first in a random order, and what those say of them."""
 
-    def __init__(
-        self, start: Array, before: Array, losses: Losses, given: Array, membership: Membership, held_out: int, rounds: int
-    ) -> None:
-        """At most so many on top of `start`; one row in `held_out` says by how much they beat what loses `before`."""
-        count = before.size
-        cut = count // held_out
+    def __init__(self, start: Array, before: Array, losses: Losses, given: Array, membership: Membership, rounds: int) -> None:
+        """At most so many on top of `start`; the first rows say by how much they beat what loses `before` there."""
+        count, cut = len(given), before.size
         held, rest = np.arange(cut), np.arange(cut, count)
         self.losses, self.columns = losses, columns_of(given, membership)
         self.codes = ColumnTrees(tuple(self.columns), ()).codes(list(given.T), DenseMembers(membership, 0, count))
         judge = _Judge(start[:, held], losses.take(held), self.codes[held])
         made = _rounds(self.columns, start[:, rest], losses.take(rest), self.codes[rest], rounds, judge)
-        gained = before[held] - judge.best
-        self.gain, self.t = float(gained.mean()), t_statistic(gained)
+        gained = before - judge.best
+        self.gain, self.t, self.z = float(gained.mean()), t_statistic(gained), judge.evidence(start[:, held])
         self.told = judge.rounds > 0 and sharing_rows(gained) >= NEEDED_ROWS
         self.trees = [some[: judge.rounds] for some in made]
         self.rounds_of_all = round(judge.rounds * count / rest.size)
@@ -88,7 +89,12 @@ class _Judge:
     def __init__(self, eta: Array, losses: Losses, codes: Codes) -> None:
         self.eta, self.losses, self.codes = np.array(eta, order="C"), losses, codes
         self.rounds, self.seen = 0, 0
-        self.best = losses.losses(self.eta)
+        self.best, self.there = losses.losses(self.eta), self.eta.copy()
+
+    def evidence(self, start: Array) -> float:
+        """By how many standard errors the rows lean from where they started towards the best round."""
+        lean, known = self.losses.leans(start, self.there)
+        return z_statistic(lean, float(known.sum()))
 
     def go_on(self, trees: Sequence[Node]) -> bool:
         """Count one more round."""
@@ -97,7 +103,7 @@ class _Judge:
         self.seen += 1
         now = self.losses.losses(self.eta)
         if now.mean() < self.best.mean():
-            self.best, self.rounds = now, self.seen
+            self.best, self.there, self.rounds = now, self.eta.copy(), self.seen
         return self.seen - self.rounds < (PATIENCE if self.rounds else FIRST)
 
 
@@ -112,10 +118,10 @@ def _rounds(
         if turn and turn % REFRESH == 0:
             slopes = losses.slopes(eta)
         for row, trees, gradient, slope in zip(eta, made, losses.residuals(eta), slopes, strict=True):
-            tree = grow(columns, codes, everyone, gradient, slope, DEPTH)
+            tree = grow(columns, codes, everyone, gradient, slope, losses.depth)
             for inside, value in tree.leaves:
-                add_to_rows(row, inside, RATE * value)
-            trees.append(scaled(tree.root, RATE))
+                add_to_rows(row, inside, losses.rate * value)
+            trees.append(scaled(tree.root, losses.rate))
         if judge is not None and not judge.go_on([trees[-1] for trees in made]):
             break
     return made

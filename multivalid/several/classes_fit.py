@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.practical.accept import NEEDED_FOR_MORE, NEEDED_ROWS, sharing_rows, t_statistic
+from multivalid.practical.accept import HeldOut, choose
 from multivalid.practical.fit import FEWEST, FOLDS, NOTHING_DONE, ONE_SPLIT
 from multivalid.properties.base import Array
 from multivalid.properties.target import Target
 from multivalid.several import shares_fit
+from multivalid.several.losses import lean_of_shares
 from multivalid.several.shares import LEAST, Shares
 from multivalid.several.shares_fit import ClassRows, Passes
 from multivalid.sources.memory import MemorySource as Rows
 
-NEEDED_FOR_ANY = 2.0  # t of the held-out gain over the input below which the input is returned
 RIDGES = (100.0, 20.0, 4.0)  # from few rows to many: coefficients of about 0.1, 0.2, 0.5
-STAGES = ("Group shifts of all classes", "Slopes of groups along the predictions", "Crossings of two groups")
+ALONE = "Group shifts of all classes alone"  # few coefficients: in few rows, curves beside them follow noise
+STAGES = (ALONE, "Group shifts and curves of all classes", "Slopes of groups along the predictions", "Crossings of two groups")
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,27 @@ class Stage:
 
     name: str
     models: Sequence[Shares]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a stage does on rows that it was not fitted on, for each ridge: as in `accept.HeldOut`, (ridges, rows)."""
+
+    gains: Array
+    leans: Array
+    noise: Array
+
+    @classmethod
+    def of(cls, rows: ClassRows, given: Array, models: Sequence[Shares]) -> Tried:
+        """Of models beside the probabilities given (classes, rows); losses are no larger than that of the least that counts."""
+        label = rows.codes, np.arange(len(rows))
+        found = []
+        for model in models:
+            after = Passes(rows, model).shares(model)
+            lean, noise = lean_of_shares(given, after, rows.codes, rows.weights)
+            gain = rows.weights * (np.log(np.maximum(after[label], LEAST)) - np.log(np.maximum(given[label], LEAST)))
+            found.append((gain, lean, noise))
+        return cls(*(np.stack(some) for some in zip(*found, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -47,12 +69,13 @@ class Fitted:
     rows: ClassRows
     kept: Shares | None
     untouched: Shares
+    stage: str
     ridge: float
     report: str
 
     def on_all_rows(self) -> Shares | None:
         """The model kept, fitted on all rows."""
-        return None if self.kept is None else refit(self.rows, self.kept, self.ridge)
+        return None if self.kept is None else refit(self.rows, self.stage, self.kept, self.ridge)
 
 
 def fit(rows: Rows, target: Target, random_state: int) -> Fitted | str:
@@ -67,31 +90,30 @@ def fit(rows: Rows, target: Target, random_state: int) -> Fitted | str:
     inner = ClassRows(
         rows.labels[order].astype(np.intp), rows.weights[order] / rows.weights.mean(), logs, rows.membership.take(order)
     )
-    before = inner.weights * target.losses(rows.predictions[order], rows.labels[order])
-    gains: list[dict[str, Array]] = []
+    given = rows.predictions[order].T
+    tried: list[dict[str, Tried]] = []
     made: list[Stage] = []
     for out, rest in _splits(len(rows)):
-        held = inner.take(out)
         made = list(stages(inner.take(rest)))
-        gains.append({one.name: before[out] - held.weights * np.stack([losses(held, m) for m in one.models]) for one in made})
-    kept, ridge, report = confirmed(gains)
-    chosen = None if kept is None else next((one for one in made if one.name == STAGES[kept]), made[-1]).models[ridge]
+        tried.append({one.name: Tried.of(inner.take(out), given[:, out], one.models) for one in made})
+    kept, ridge, report = confirmed(tried)
+    chosen = None if kept is None else next((one for one in made if one.name == kept), made[-1]).models[ridge]
     lines = [NOTHING_DONE, *report] if kept is None else report
     still = Shares.new(shares_fit.directions_of(inner), inner.membership.groups - 1)
-    return Fitted(inner, chosen, still, RIDGES[ridge], "\n".join(lines))
+    return Fitted(inner, chosen, still, kept or "", RIDGES[ridge], "\n".join(lines))
 
 
 def stages(rows: ClassRows) -> Iterator[Stage]:
-    """Models of growing richness, each fitted on from the last: shifts of groups, slopes of groups, crossings of two groups."""
+    """Models of growing richness, each fitted on from the last: shifts of groups, curves, slopes of groups, crossings of two groups."""
     model = Shares.new(shares_fit.directions_of(rows), rows.membership.groups - 1)
     passes = Passes(rows, model)
-    for number, name in enumerate(STAGES):
-        if number == 1:
+    for name in STAGES if len(rows) < ONE_SPLIT else STAGES[1:]:
+        if name == STAGES[2]:
             slopes = shares_fit.slopes_of(model)
             if not slopes:
                 continue
             model = model.with_slopes(slopes)
-        elif number == 2:
+        elif name == STAGES[3]:
             pairs = shares_fit.crossings_of(passes, model)
             if not pairs.shape[1]:
                 return
@@ -99,48 +121,39 @@ def stages(rows: ClassRows) -> Iterator[Stage]:
         passes = Passes(rows, model)
         curvature, models = passes.curvature(model), []
         for ridge in RIDGES:
-            model = shares_fit.fit(passes, model, ridge, curvature)
+            model = shares_fit.fit(passes, model, ridge, curvature, _free(name, model))
             models.append(model)
         yield Stage(name, models)
 
 
-def refit(rows: ClassRows, start: Shares, ridge: float) -> Shares:
+def refit(rows: ClassRows, stage: str, start: Shares, ridge: float) -> Shares:
     """The same model on all rows, from where it stands."""
     passes = Passes(rows, start)
-    return shares_fit.fit(passes, start, ridge, passes.curvature(start))
+    return shares_fit.fit(passes, start, ridge, passes.curvature(start), _free(stage, start))
 
 
-def losses(rows: ClassRows, model: Shares) -> Array:
-    """Log loss of rows not fitted, no larger than that of the least probability that counts."""
-    return np.asarray(np.minimum(Passes(rows, model).losses(model), -np.log(LEAST)))
+def _free(stage: str, model: Shares) -> shares_fit.Free:
+    """Which coefficients a stage may move."""
+    return ~model.bent if stage == ALONE else np.ones(model.bent.size, dtype=bool)
 
 
-def confirmed(gains: Sequence[dict[str, Array]]) -> tuple[int | None, int, list[str]]:
-    """The last stage that held-out rows confirm, its ridge by number, and what each stage gained, in words.
-
-    A split that did not reach a stage gained with it what it gained without.
-    """
-    accepted = np.zeros(sum(next(iter(part.values())).shape[1] for part in gains))
-    kept, chosen, report = None, 0, []
-    for number, name in enumerate(STAGES):
-        if not any(name in part for part in gains):
-            continue
-        table = np.concatenate([part[_latest(part, number)] for part in gains], axis=1)  # ridges × rows
-        best = int(np.argmax(table.sum(axis=1)))
-        gained = table[best]
-        t = t_statistic(gained - accepted)
-        told = sharing_rows(gained - accepted)
-        enough = kept is not None or told >= NEEDED_ROWS
-        better = enough and t > (NEEDED_FOR_ANY if kept is None else NEEDED_FOR_MORE)
-        why = "" if enough else f"; only {told:.0f} held-out rows tell the difference, {NEEDED_ROWS:.0f} are needed"
-        report.append(f"{name}: held-out log loss gain {gained.mean():.3g} (t = {t:.1f}), {'kept' if better else 'dropped'}{why}.")
-        if better:
-            kept, chosen, accepted = number, best, gained
-    return kept, chosen, report
-
-
-def _latest(part: dict[str, Array], number: int) -> str:
-    return next(known for known in reversed(STAGES[: number + 1]) if known in part)
+def confirmed(parts: Sequence[Mapping[str, Tried]]) -> tuple[str | None, int, list[str]]:
+    """The last stage that held-out rows confirm, its ridge by number, and what each stage gained, in words."""
+    best = {
+        name: int(np.argmax(sum(part[name].gains.sum(axis=1) for part in parts if name in part)))
+        for name in STAGES
+        if any(name in part for part in parts)
+    }
+    held = [
+        HeldOut(
+            {name: one.gains[best[name]] for name, one in part.items()},
+            {name: one.leans[best[name]] for name, one in part.items()},
+            {name: one.noise[best[name]] for name, one in part.items()},
+        )
+        for part in parts
+    ]
+    kept, report = choose(held, order=STAGES)
+    return kept, 0 if kept is None else best[kept], [f"{line}." for line in report]
 
 
 def _splits(rows: int) -> Iterator[Sequence[NDArray[np.intp]]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 from multivalid.practical.data import Matching, Outcomes
 from multivalid.properties.base import Array
 from multivalid.properties.target import Target
+from multivalid.several.shares import LEAST
 
 SHARE = 0.3  # of the rows on which V changes within the window of its slope
 
@@ -25,6 +28,10 @@ class OwnScales:
     scales: Sequence[Matching]
     outcomes: Outcomes
 
+    # As good on new rows as deeper and slower trees, in half of their time.
+    depth: ClassVar[int] = 3
+    rate: ClassVar[float] = 0.3
+
     def residuals(self, eta: Array) -> list[Array]:
         """w·V of each column."""
         return [scale.identify(one, self.outcomes) for scale, one in zip(self.scales, eta, strict=True)]
@@ -37,8 +44,22 @@ class OwnScales:
 
     def losses(self, eta: Array) -> Array:
         """The weighted loss of each row after the constraint."""
-        final = np.column_stack([scale.link.final(one) for scale, one in zip(self.scales, eta, strict=True)])
-        return np.asarray(self.outcomes.weights * self.target.losses(self.target.mend(final), self.outcomes.labels))
+        return np.asarray(self.outcomes.weights * self.target.losses(self._final(eta), self.outcomes.labels))
+
+    def leans(self, first: Array, then: Array) -> tuple[Array, Array]:
+        """How far rows lean from one η towards another, and its variance if the first is right (see `accept.HeldOut`)."""
+        before, after = self._final(first), self._final(then)
+        lean = (self.target.residuals(before, self.outcomes.labels) * (before - after)).sum(axis=1)
+        spread = np.zeros(len(lean))
+        # V has two values, and its law is known: of two levels a < b the covariance is a·(1 − b).
+        tau = [-one.predicted.two_values[0] for one in self.target.coordinates]
+        for (i, a), (j, b) in product(enumerate(tau), repeat=2):
+            spread += min(a, b) * (1 - max(a, b)) * (after - before)[:, i] * (after - before)[:, j]
+        return self.outcomes.weights * lean, self.outcomes.weights**2 * spread
+
+    def _final(self, eta: Array) -> Array:
+        made = np.column_stack([scale.link.final(one) for scale, one in zip(self.scales, eta, strict=True)])
+        return self.target.mend(made)
 
     def take(self, rows: Index) -> OwnScales:
         """The same for some of the rows."""
@@ -51,6 +72,10 @@ class OneWhole:
 
     target: Target
     outcomes: Outcomes
+
+    # Several groups at once decide how one whole is shared; steps are smaller as every class moves all.
+    depth: ClassVar[int] = 4
+    rate: ClassVar[float] = 0.2
 
     def residuals(self, eta: Array) -> list[Array]:
         """w·V of each class."""
@@ -67,9 +92,21 @@ class OneWhole:
         """The weighted loss of each row after the constraint."""
         return np.asarray(self.outcomes.weights * self.target.losses(_shares(eta).T, self.outcomes.labels))
 
+    def leans(self, first: Array, then: Array) -> tuple[Array, Array]:
+        """How far rows lean from one η towards another, and its variance if the first is right (see `accept.HeldOut`)."""
+        return lean_of_shares(_shares(first), _shares(then), self.outcomes.labels.astype(np.intp), self.outcomes.weights)
+
     def take(self, rows: Index) -> OneWhole:
         """The same for some of the rows."""
         return OneWhole(self.target, self.outcomes.pick(rows))
+
+
+def lean_of_shares(before: Array, after: Array, codes: Index, weights: Array) -> tuple[Array, Array]:
+    """The gain in log loss of each row to first order, −Σ V·Δ log p, and its variance if `before` is right; both (classes, rows)."""
+    move = np.log(np.maximum(after, LEAST)) - np.log(np.maximum(before, LEAST))
+    mean = (before * move).sum(axis=0)
+    lean = move[codes, np.arange(codes.size)] - mean
+    return np.asarray(weights * lean), np.asarray(weights**2 * np.maximum((before * move**2).sum(axis=0) - mean**2, 0.0))
 
 
 def _shares(eta: Array) -> Array:

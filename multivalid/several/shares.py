@@ -131,6 +131,12 @@ class Shares:
         return replace(self, curve=curve, own=own, groups=groups.reshape(self.groups.shape), crossings=crossings)
 
     @property
+    def bent(self) -> NDArray[np.bool_]:
+        """Which coefficients of a class belong to its curves: all but the intercept and those of groups."""
+        place = np.arange(self.table.shape[1])
+        return np.asarray((place > 0) & (place < self.curve.shape[1] + self.own.shape[1]))
+
+    @property
     def penalty(self) -> Array:
         """Relative ridge of each coefficient of a class: none on the intercept, hardly any on slopes, little on bends."""
         count = self.directions.count

@@ -24,6 +24,7 @@ from multivalid.several.descent import minimum
 from multivalid.several.shares import KNOTS, Directions, Shares
 
 Single = NDArray[np.float32]  # features and residuals: single precision is exact enough and twice as fast
+Free = NDArray[np.bool_]  # which coefficients of a class may move
 CHUNK = 1 << 12
 KEPT = 400_000_000  # bytes of features that stay in memory; beyond, they are made anew for each pass
 CURVED_ROWS = 20_000  # the curvature needs fewer rows than the gradient
@@ -143,19 +144,18 @@ class Passes:
             gradient += self.slope(chunk, share * weights.astype(np.float32))
         return loss, gradient
 
-    def losses(self, model: Shares) -> Array:
-        """Log loss of every row."""
-        return np.concatenate([_shares(self.eta(model, chunk), self.rows.codes[chunk.rows])[1] for chunk in self.chunks()])
+    def shares(self, model: Shares) -> Array:
+        """Probabilities of every class and row."""
+        out = np.empty((len(model.curve), len(self.rows)))
+        for chunk in self.chunks():
+            out[:, chunk.rows] = _shares(self.eta(model, chunk), self.rows.codes[chunk.rows])[0]
+        return out
 
     def residuals(self, model: Shares) -> Array:
         """w·V of every class and row."""
-        out = np.empty((len(model.curve), len(self.rows)))
-        for chunk in self.chunks():
-            codes = self.rows.codes[chunk.rows]
-            share = _shares(self.eta(model, chunk), codes)[0]
-            share[codes, np.arange(codes.size)] -= 1
-            out[:, chunk.rows] = share * self.rows.weights[chunk.rows]
-        return out
+        out = self.shares(model)
+        out[self.rows.codes, np.arange(len(self.rows))] -= 1
+        return np.asarray(out * self.rows.weights)
 
     def curvature(self, model: Shares) -> list[Array]:
         """Σw·p·x·x' of each class, from the first rows scaled up; only the diagonal of groups where there are too many."""
@@ -197,15 +197,16 @@ class Passes:
         return out
 
 
-def fit(passes: Passes, start: Shares, ridge: float, curvature: list[Array]) -> Shares:
-    """The coefficients of least log loss plus ridge, from `start`."""
-    metric = _Metric(curvature, ridge * start.penalty)
-    pull = ridge * start.penalty
+def fit(passes: Passes, start: Shares, ridge: float, curvature: list[Array], free: Free) -> Shares:
+    """The coefficients of least log loss plus ridge, from `start`; those that are not free stay."""
+    both = np.outer(free, free)
+    metric = _Metric([np.where(both, block, 0.0) for block in curvature], ridge * start.penalty)
+    pull = ridge * start.penalty * free
 
     def evaluate(flat: Array) -> tuple[float, Array]:
         table = metric.back(flat.reshape(start.table.shape))
         loss, gradient = passes.evaluate(start.holding(table))
-        return loss + float(np.sum(pull * table**2)) / 2, metric.slope(gradient + pull * table).ravel()
+        return loss + float(np.sum(pull * table**2)) / 2, metric.slope(gradient * free + pull * table).ravel()
 
     first = metric.forward(start.table).ravel()
     least = TOLERANCE * first.size / max(len(passes.rows), 1)

@@ -29,8 +29,10 @@ def with_trees(
         return None, ""
     trial, start = _tried(rows, target, ground, rival, seed, boost.MOST_ROUNDS, 5 if anew else 10)
     corrected = rival.together is not None or any(part.model is not None for part in rival.links)
-    kept = trial.told and trial.t >= (boost.NEEDED_FOR_MORE if corrected else boost.NEEDED_FOR_ANY)
-    said = f"Trees over groups and all columns: held-out loss gain {trial.gain:.3g} (t = {trial.t:.1f}), "
+    found = f"t = {trial.t:.1f}" if corrected else f"z = {trial.z:.1f}"
+    enough = trial.t >= boost.NEEDED_FOR_MORE if corrected else trial.z > boost.NEEDED_FOR_ANY and trial.gain > 0
+    kept = trial.told and enough
+    said = f"Trees over groups and all columns: held-out loss gain {trial.gain:.3g} ({found}), "
     if not kept:
         return None, f"{said}dropped."
     trees = trial.grown_again(start) if anew else trial.grown()
@@ -51,13 +53,15 @@ def _tried(
     """Trees on top of `ground` beside `rival`, on rows in the order that the seed draws, and what they stand on."""
     mixed = rows.take(np.random.default_rng(seed).permutation(len(rows)))
     outcomes = Outcomes(mixed.labels, mixed.weights / mixed.weights.mean())
-    before = outcomes.weights * target.losses(rival.predict(mixed.predictions, mixed.membership), mixed.labels)
+    cut = len(rows) // held_out
+    held = mixed.take(np.arange(cut))
+    before = outcomes.weights[:cut] * target.losses(rival.predict(held.predictions, held.membership), held.labels)
     losses: boost.Losses = OneWhole(target, outcomes)
     if not target.coupled:
         scales = [Matching(one.predicted, part.link) for one, part in zip(target.coordinates, ground.links, strict=True)]
         losses = OwnScales(target, scales, outcomes)
     start, seen = _starts(ground, mixed), np.column_stack(ground.looked_at(Arrays(), list(mixed.predictions.T)))
-    return boost.Trial(start, before, losses, seen, mixed.membership, held_out, rounds), start
+    return boost.Trial(start, before, losses, seen, mixed.membership, rounds), start
 
 
 def _starts(ground: ColumnsPredictor, rows: Rows) -> Array:

@@ -16,8 +16,6 @@ from multivalid.several.predictor import ColumnsPredictor
 from multivalid.several.with_trees import improve, with_trees, without_patches
 from multivalid.sources.memory import MemorySource as Rows
 
-MANY_ROWS = 50_000  # from here on trees of columns fitted one by one are not grown again: little to gain, and slow
-
 
 @dataclass(frozen=True)
 class Worked:
@@ -70,5 +68,5 @@ def _one_by_one(rows: Rows, target: Target, goal: Goal, untouched: ColumnsPredic
         for k, one in enumerate(target.coordinates)
     ]
     alone = replace(untouched, parts=[one.predictor for one in fits])
-    grown, said = with_trees(rows, target, without_patches(alone), alone, goal.seed, anew=len(rows) < MANY_ROWS)
+    grown, said = with_trees(rows, target, without_patches(alone), alone, goal.seed, anew=len(rows) < practical.ONE_SPLIT)
     return Worked(alone if grown is None else grown, notes=[one.note for one in fits], note=said)

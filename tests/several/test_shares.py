@@ -29,7 +29,7 @@ def _fitted(rows, ridge, slopes=True):
     model = Shares.new(shares_fit.directions_of(rows), rows.membership.groups - 1)
     model = model.with_slopes(shares_fit.slopes_of(model)) if slopes else model
     passes = Passes(rows, model)
-    return passes, shares_fit.fit(passes, model, ridge, passes.curvature(model))
+    return passes, shares_fit.fit(passes, model, ridge, passes.curvature(model), np.ones(model.bent.size, dtype=bool))
 
 
 def _probabilities(passes, model):
@@ -45,6 +45,18 @@ def test_the_minimum_is_that_of_the_slow_fit(ridge):
     start = rows.weights @ -np.log(softmax(rows.logs)[np.arange(900), rows.codes])
     assert best <= reached * (1 + 1e-6)
     assert reached - best <= 0.01 * (start - best)
+
+
+def test_what_is_not_free_stays_and_the_rest_is_at_its_minimum():
+    rows, _ = _rows(900, 3)
+    start = Shares.new(shares_fit.directions_of(rows), 4)
+    passes = Passes(rows, start)
+    made = shares_fit.fit(passes, start, 4.0, passes.curvature(start), ~start.bent)
+    assert np.array_equal(made.table[:, start.bent], np.zeros((4, start.bent.sum())))
+    slope = passes.evaluate(made)[1] + 4.0 * made.penalty * made.table
+    first = passes.evaluate(start)[1]
+    assert np.abs(slope[:, ~start.bent]).max() < 0.03 * np.abs(first[:, ~start.bent]).max()
+    assert np.abs(slope[:, start.bent]).max() > 0.03 * np.abs(first[:, start.bent]).max()
 
 
 def test_the_features_of_the_fit_are_those_of_the_formula():
@@ -116,7 +128,7 @@ def test_crossings_find_a_class_that_two_groups_share():
     codes = (chance.cumsum(axis=1) > rng.random(6000)[:, None]).argmax(axis=1)
     rows = _of(codes, np.ones(6000), np.log(np.full((6000, 3), 1 / 3)), groups)
     found = list(classes_fit.stages(rows))
-    assert found[-1].name == classes_fit.STAGES[2]
+    assert found[-1].name == classes_fit.STAGES[3]
     final, alone = found[-1].models[-1], found[0].models[-1]
     assert [0, 1] in final.pairs.T.tolist()
     share, shifts = _probabilities(Passes(rows, final), final), _probabilities(Passes(rows, alone), alone)
@@ -131,7 +143,7 @@ def test_slopes_find_a_group_for_whom_predictions_mean_less():
     truth, base = softmax(np.where(side[:, None], 0.2, 1.0) * x), softmax(x)
     codes = (truth.cumsum(axis=1) > rng.random(8000)[:, None]).argmax(axis=1)
     rows = _of(codes, np.ones(8000), np.log(base), side[:, None])
-    shifts, slopes = list(classes_fit.stages(rows))[:2]
+    _, shifts, slopes = list(classes_fit.stages(rows))[:3]
     off = [np.abs(_probabilities(Passes(rows, m), m) - truth).mean() for m in (shifts.models[-1], slopes.models[-1])]
     assert off[1] < 0.25 * off[0]
 
@@ -141,7 +153,9 @@ def test_too_many_coefficients_for_the_curvature_have_a_diagonal(monkeypatch):
     passes, made = _fitted(rows, 20.0)
     monkeypatch.setattr(shares_fit, "MOST_CURVED", 10)
     _, again = _fitted(rows, 20.0)
-    gained, other = (np.sum(passes.losses(Shares.new(made.directions, 4)) - passes.losses(model)) for model in (made, again))
+    gained, other = (
+        passes.evaluate(made.holding(np.zeros_like(made.table)))[0] - passes.evaluate(model)[0] for model in (made, again)
+    )
     assert other == pytest.approx(gained, rel=0.02)
     monkeypatch.setattr(shares_fit, "KEPT", 0)  # features anew for each pass
     np.testing.assert_allclose(Passes(rows, made).evaluate(made)[1], passes.evaluate(made)[1], rtol=1e-4, atol=1e-3)
