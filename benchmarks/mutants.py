@@ -5,8 +5,9 @@
 A mutant is one change in a mathematical module: an operator, a comparison, a number, minimum for maximum. Every room gets the same number
 of them. First the tests of the room run once, and what functions each calls is kept in build/mutants; then every mutant meets the tests
 recorded so far that call the changed function, one case of each test first, for about fifteen seconds, after them others of the same
-files. A test that runs far too long notices too: a loop that does not end is an answer. Survivors are printed as file, line and change;
-some change no answer (a tolerance, the size of a block), and a person has to say which. Ctrl-C prints the score so far.
+files; a survivor meets more of them, for about a minute. A test that runs far too long notices too: a loop that does not end is an answer.
+Survivors are printed as file, line and change; some change no answer (a tolerance, the size of a block), and a person has to say which.
+Ctrl-C prints the score so far.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ NOT_MATHEMATICS = {
     "state_file.py", "file_lock.py", "durable.py", "durable_monitor.py", "literals.py", "meaning.py", "reading.py", "monitor_reading.py",
     "picture.py", "syntax.py", "strings.py", "checks.py", "export.py",
 }  # fmt: skip
-BUDGET = 15.0  # seconds of tests for one mutant
+BUDGETS = (15.0, 60.0)  # seconds of tests for one mutant, and for one that survived those
 MOST = 400  # tests for one mutant
 LIMIT = 120  # CPU seconds after which a mutant that still runs is said to be noticed
 ARITHMETIC = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
@@ -87,7 +88,7 @@ def mutant(path: Path, number: int) -> tuple[str, int, str, int]:
     return ast.unparse(tree), getattr(node, "lineno", 0), f"{before}  ->  {ast.unparse(node)}", function
 
 
-def witnesses(calls: dict[str, list], function: str) -> list[str]:
+def witnesses(calls: dict[str, list], function: str, budget: float) -> list[str]:
     """Tests that call the function, one case of each test before the second of any, the fastest first; then others of their files."""
     direct = {test for test, (_, called) in calls.items() if function in called}
     files = {test.split("::")[0] for test in direct}
@@ -100,7 +101,7 @@ def witnesses(calls: dict[str, list], function: str) -> list[str]:
             ranked.append((seen[name], calls[test][0], test))
             seen[name] += 1
         for _, seconds, test in sorted(ranked):
-            if chosen and (spent + seconds > BUDGET or len(chosen) >= MOST):
+            if chosen and (spent + seconds > budget or len(chosen) >= MOST):
                 break
             chosen.append(test)
             spent += seconds
@@ -162,13 +163,14 @@ def tried(copy: Path, room: str, count: int, seed: int) -> Iterator[bool]:
     calls = recorded(copy, room)
     for path, number in chosen_places(room, count, random.Random(f"{seed} {room}")):
         text, line, words, function = mutant(path, number)
-        tests = witnesses(calls, f"{path.relative_to(PACKAGE)}:{function}")
+        quick, long = (witnesses(calls, f"{path.relative_to(PACKAGE)}:{function}", budget) for budget in BUDGETS)
         target = copy / path.relative_to(ROOT)
         target.write_text(text, "utf-8")
-        dead = bool(tests) and noticed(copy, tests)
+        rest = [test for test in long if test not in set(quick)]
+        dead = any(noticed(copy, tests) for tests in (quick, rest) if tests)
         shutil.copy(path, target)
-        told = "noticed " if dead else "SURVIVED" if tests else "UNCALLED"
-        print(f"{told} {path.relative_to(ROOT)}:{line}: {words}   ({len(tests)} tests)", flush=True)
+        told = "noticed " if dead else "SURVIVED" if quick else "UNCALLED"
+        print(f"{told} {path.relative_to(ROOT)}:{line}: {words}   ({len(long)} tests)", flush=True)
         yield dead
 
 

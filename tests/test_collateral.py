@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 import multivalid as mv
+from multivalid import collateral
 from multivalid.collateral import NO_FRAME
 
 
@@ -60,6 +61,24 @@ def test_nobody_got_worse_and_no_frame():
     blind = mv.multicalibrate(data["y"], data["p"], groups=[(data["sex"] == "m").to_numpy()], holdout=0.5)
     assert NO_FRAME in blind.certificate.note
     assert mv.multicalibrate("y", "p", groups=["sex"], data=data).certificate.note.count("further off") == 0
+
+
+def test_named_groups_are_known_to_the_search(monkeypatch):
+    """Every named group, the first one too; everyone is none of them."""
+    seen = []
+    monkeypatch.setattr(
+        collateral, "discover", lambda *rows, **options: seen.append(options["groups"]) or mv.discover(*rows, **options)
+    )
+    data = offended()
+    mv.multicalibrate("y", "p", groups=["sex"], data=data, holdout=0.5, random_state=3)
+    assert seen[0].shape[1] == 2
+    assert (seen[0].sum(axis=1) == 1).all()  # women or men
+
+
+def test_pairs_are_not_searched():
+    data = offended(2000)
+    made = mv.multicalibrate("y", ["p", "v"], groups=["sex"], data=data.assign(v=0.2), property="mean_variance", holdout=0.5)
+    assert "nobody named" not in made.certificate.note
 
 
 def test_estimators_take_features():

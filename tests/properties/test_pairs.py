@@ -239,3 +239,16 @@ def test_ratio_pair_works_where_its_labels_allow():
     first, second = pair.solve([1.0, 3.0])
     assert first == 2.5
     assert second == pytest.approx(np.mean(Ratio(2, 1).score(2.5, [1.0, 3.0])))
+
+
+@pytest.mark.parametrize("pair", [MeanVariance(), QuantileCVaR(0.6), LowerQuantileCVaR(0.8)])
+def test_what_a_group_as_a_whole_should_be_told_is_the_weighted_mean_of_its_targets(pair):
+    rng = np.random.default_rng(8)
+    weights, starts = rng.exponential(3, 30), np.array([0, 7, 18])
+    labels = np.concatenate([np.sort(part) for part in np.split(rng.normal(size=30), starts[1:])])
+    said = np.column_stack([rng.normal(size=30), rng.normal(size=30)])
+    found = pair.solve_groups(labels, said, weights, starts)
+    for law, inside in enumerate(np.split(np.arange(30), starts[1:])):
+        assert found[0, law] == pytest.approx(pair.first.solve(labels[inside], weights[inside]))
+        targets = [float(pair.target(said[i, 0], labels[i])) for i in inside]
+        assert found[1, law] == pytest.approx(np.average(targets, weights=weights[inside]))
