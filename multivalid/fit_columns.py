@@ -32,7 +32,7 @@ def fit_pair(pair: Pair, opened: Opened, asked: Asked, searched: Searched | None
     else:
         plan = plan_of(rows, pair, mode=asked.mode, grid=asked.grid, m=asked.m, alpha=asked.alpha, lipschitz=asked.lipschitz)
         done = theorem.fit(rows, pair, plan, held=held, control=asked.control)
-    return JointCalibration(pair, rows.groups, done.predictor, done.certificate, done.levels, held or rows).fitted_on(rows)
+    return JointCalibration(pair, rows.groups, done.predictor, done.stated, done.levels, held or rows).fitted_on(rows)
 
 
 def fit_several(target: Target, opened: Opened, asked: Asked, searched: Searched | None) -> SeveralCalibration:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from multivalid.batch import theorem
-from multivalid.batch.certificate import Certificate
 from multivalid.batch.plan import Wish
 from multivalid.calibration import Calibration
 from multivalid.fit_options import Asked
@@ -22,13 +19,10 @@ def fit_single(prop: Property, opened: Opened, asked: Asked, searched: Searched 
         return fit_with_columns(prop, opened, asked, searched)
     rows, held = opened.rows.split(opened.holdout, asked.seed)
     done: practical.PracticalFit | theorem.Fit
-    certificate: Certificate | Callable[[], Certificate]
     if asked.mode == "practical":
         done = practical.fit(rows, prop, asked.practical, held=held, random_state=asked.seed)
-        certificate = done.stated
     else:
         wish = Wish(asked.mode, asked.grid, asked.m, asked.alpha, asked.lipschitz)
         done = theorem.fit(rows, prop, wish, held=held, batched=asked.batched, control=asked.control)
-        certificate = done.certificate
-    made = Calibration(prop, rows.groups, done.predictor, certificate, done.levels, held or rows)
+    made = Calibration(prop, rows.groups, done.predictor, done.stated, done.levels, held or rows)
     return made.fitted_on(rows).judged_by(done.judged)

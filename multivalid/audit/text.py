@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from multivalid.cells.sentences import Units, headlines, off_groups, units_of, unknown_lines, verdict_line, worst_first
+from multivalid.cells.sentences import (
+    Units,
+    headlines,
+    off_groups,
+    tells_nothing,
+    units_of,
+    unknown_lines,
+    verdict_line,
+    worst_first,
+)  # fmt: skip
 from multivalid.cells.short_names import WIDEST, short_names
+
+if TYPE_CHECKING:
+    from multivalid.audit.audit import Audit
 
 __all__ = ["WIDEST", "Units", "headlines", "interval", "off_groups", "units_of", "unknown_lines", "verdict_line", "worst_table"]
 
@@ -35,3 +47,14 @@ def worst_table(table: dict[str, NDArray[Any]], units: Units, k: int, widest: in
             f"{units.number(float(table['rms'][i])):>8} {'–' if p != p else f'{p:.2g}':>9}"
         )
     return "\n".join(lines)
+
+
+def verdict_on(found: Audit, rows: str) -> str:
+    """How many groups are off beyond chance on these rows, and for whom they cannot tell, in the words of the audit."""
+    unknown = [line for one in found.coordinates for line in unknown_lines(one.table, one.units)]
+    return " ".join([f"On {rows}:", found.verdict, *unknown])
+
+
+def nothing_told(found: Audit) -> bool:
+    """Whether the rows cannot tell of any group whether it is off."""
+    return all(tells_nothing(one.table) for one in found.coordinates)

@@ -82,11 +82,11 @@ class Certificate(Generic[N, W, B]):
     Attributes
     ----------
     status : str
-        "converged": the error asked for was reached, and it is one worth asking for; in practical mode no group is off beyond chance
-        either. "vacuous": it was reached, but a constant prediction reaches it too, or nothing was asked and the rows are too few for
-        any test. "blocked": some cells violate the goal, or in
-        practical mode groups are off beyond chance, and nothing improves them. "budget": stopped early.
-        "uncalibrated": the loop ended above its promise.
+        "converged": the error asked for was reached, it is one worth asking for, and no group is off beyond chance: on rows held out where
+        there are some, else on the rows fitted. "vacuous": it was reached, but a constant prediction reaches it too, or nothing was asked
+        and the rows are too few for any test. "blocked": some cells violate the goal, or in practical mode groups are off beyond chance,
+        and nothing improves them. "budget": stopped early. "uncalibrated": the loop ended above its promise, or reached it and groups
+        are off beyond chance all the same.
     mode : str
         The rule that was followed.
     alpha : float
@@ -124,7 +124,7 @@ class Certificate(Generic[N, W, B]):
     Examples
     --------
     >>> import multivalid as mv
-    >>> y, group = [0.1] * 50 + [0.9] * 50, [False] * 50 + [True] * 50
+    >>> y, group = [0.125] * 50 + [0.875] * 50, [False] * 50 + [True] * 50
     >>> made = mv.multicalibrate(y, [0.5] * 100, groups=[group], mode="theorem", m=20).certificate
     >>> made.status, made.updates, made.error <= made.alpha <= made.trivial
     ('converged', 2, True)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
+from typing import Any, TypeVar
 
 import numpy as np
 
 from multivalid.audit.audit import Audit, audit_source
+from multivalid.audit.text import verdict_on
 from multivalid.batch import bounds
 from multivalid.batch.algorithm import Trace
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.measured import CellTable
 from multivalid.batch.plan import Plan, levels_below
 from multivalid.batch.rules import worst_error
-from multivalid.cells.sentences import unknown_lines
 from multivalid.levels import SIGNIFICANCE
 from multivalid.properties import Property
 from multivalid.sources.open import Source
+
+C = TypeVar("C", bound=Certificate[Any, Any, Any])
 
 
 def certify(
@@ -93,8 +98,29 @@ def judged(certificate: Certificate, held: Source, prop: Property) -> Certificat
 def judged_by(certificate: Certificate, found: Audit) -> Certificate:
     """The same from an audit of the held-out rows; the bound is the asymptotic one of `Audit.holdout_bound`."""
     unbiased = float(found.table["debiased"].max())
-    told = " ".join(["On held-out rows:", found.verdict, *unknown_lines(found.table, found.coordinates[0].units)])
-    return replace(
-        certificate, holdout_error=found.error, holdout_debiased=unbiased, holdout_bound=found.holdout_bound[0],
-        note=f"{certificate.note} {told}".strip(),
-    )  # fmt: skip
+    told = replace(certificate, holdout_error=found.error, holdout_debiased=unbiased, holdout_bound=found.holdout_bound[0])
+    return tested_on(told, found, "held-out rows")
+
+
+def tested_on(certificate: C, found: Audit, rows: str) -> C:
+    """The certificate with the verdict on these rows; where groups are off beyond chance it does not say `converged`."""
+    status = "uncalibrated" if certificate.status == "converged" and found.off else certificate.status
+    note = "\n".join(filter(None, [certificate.note, verdict_on(found, rows)]))
+    return replace(certificate, status=status, note=note)
+
+
+def tested_when_read(certificate: C, audit_fitted: Callable[[], Audit]) -> Callable[[], C]:
+    """A call that gives the certificate, which is tested on the rows fitted where it says `converged`; once, when it is first made."""
+
+    @cache
+    def stated() -> C:
+        if certificate.status != "converged":
+            return certificate
+        tested = tested_on(certificate, audit_fitted(), "the rows fitted")
+        if tested.status == "converged":
+            return tested
+        return replace(
+            tested, note=f"{tested.note}\nThe error asked for allows that; a smaller alpha, with more levels, allows less."
+        )
+
+    return stated

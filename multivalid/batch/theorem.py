@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,18 +15,20 @@ from multivalid.batch.default_levels import enough_levels
 from multivalid.batch.measured import Measured, measure
 from multivalid.batch.plan import Plan, Wish, facts_of, settle, slope, wished_grid
 from multivalid.batch.predictor import LevelPredictor
-from multivalid.batch.statement import certify, judged_by
+from multivalid.batch.statement import certify, judged_by, tested_when_read
 from multivalid.properties import Property
 from multivalid.sources.open import Source
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Levels and the patches between them, where the fitted rows end (None where rows are not seen), and what is guaranteed."""
+    """Levels and the patches between them, where the fitted rows end (None where rows are not seen), and what is guaranteed: by the run
+    alone, and with the verdict of rows held out, or of the rows fitted where there are none."""
 
     predictor: LevelPredictor
     levels: NDArray[np.intp] | None
     certificate: Certificate
+    stated: Callable[[], Certificate]
     judged: Audit | None = None  # the audit of the rows held out
 
 
@@ -47,8 +50,16 @@ def fit(
         plan, done.trace, done.cells, optimal=optimal, bound=bound, rows=source.totals.effective, **done.start._asdict()
     )
     predictor = LevelPredictor(plan.grid, done.trace.patches)
-    found = None if held is None else audit_source(held.predicted_by(predictor, beside=True), prop, values=False)
-    return Fit(predictor, done.levels, certificate if found is None else judged_by(certificate, found), found)
+    if held is not None:
+        found = audit_source(held.predicted_by(predictor, beside=True), prop, values=False)
+        return Fit(predictor, done.levels, certificate, lambda: judged_by(certificate, found), found)
+    fitted = source.detached()
+    stated = tested_when_read(
+        certificate, lambda: audit_source(fitted.predicted_by(predictor), prop, plan.grid, beyond=True, values=False)
+    )
+    if done.levels is None:
+        stated()  # now: an engine may be closed by the time somebody asks
+    return Fit(predictor, done.levels, certificate, stated)
 
 
 def _settled(source: Source, prop: Property, wish: Wish, batched: bool) -> tuple[Plan, Measured]:

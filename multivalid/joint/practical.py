@@ -34,6 +34,10 @@ class PracticalPairFit:
     levels: NDArray[np.intp]
     certificate: JointCertificate
 
+    def stated(self) -> JointCertificate:
+        """What is guaranteed."""
+        return self.certificate
+
 
 def fit(
     rows: Rows,

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from multivalid.audit.audit import audit_source
 from multivalid.audit.pair_cells import PairCells
+from multivalid.audit.text import nothing_told, verdict_on
 from multivalid.joint.algorithm import BlockedPair
 from multivalid.joint.certificate import JointCertificate
 from multivalid.joint.link_predictor import PairLinkPredictor
 from multivalid.joint.practical_goal import PairGoal
 from multivalid.joint.score import comparable_scores
 from multivalid.joint.trivial import trivial_errors
-from multivalid.practical.certify import nothing_told, on_rows_fitted
 from multivalid.practical.start import chance_limit
 from multivalid.properties import Pair
 from multivalid.sources.memory import MemorySource as Rows
@@ -68,7 +68,7 @@ def certify(
         steepest=(nan, nan),
         blocked=[] if fine else _beyond(cells, limit),
         joint_score=None if means is None else (means[0], means[1]),
-        note="\n".join(line for line in (*notes, on_rows_fitted(found)) if line),
+        note="\n".join(line for line in (*notes, verdict_on(found, "the rows fitted")) if line),
         asked=goal.alpha != (None, None),
         trivial=trivial,
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multivalid.audit.audit import audit_source
 from multivalid.batch.control import UNLIMITED, Control
+from multivalid.batch.statement import tested_when_read
 from multivalid.joint.algorithm import JointRun
 from multivalid.joint.certificate import JointCertificate
 from multivalid.joint.held_out import with_holdout
@@ -23,11 +26,13 @@ Index = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class PairFit:
-    """A predictor, the levels of each fitted row (rows, 2), and what is guaranteed."""
+    """A predictor, the levels of each fitted row (rows, 2), and what is guaranteed: by the run alone, and with the verdict of rows held
+    out, or of the rows fitted where there are none."""
 
     predictor: PairLevelPredictor
     levels: Index
     certificate: JointCertificate
+    stated: Callable[[], JointCertificate]
 
 
 def fit(
@@ -45,6 +50,12 @@ def fit(
     place = state.place[row_atom]
     predictor = PairLevelPredictor(plan.grids, trace.patches)
     certificate = certify(rows, pair, plan, trace, place, reached(rows, pair, state, place))
+    levels = np.stack(np.divmod(place, state.width), axis=1)
     if held is not None:
-        certificate = with_holdout(certificate, held, pair, predictor)
-    return PairFit(predictor, np.stack(np.divmod(place, state.width), axis=1), certificate)
+        judged = with_holdout(certificate, held, pair, predictor)
+        return PairFit(predictor, levels, judged, lambda: judged)
+    fitted = rows.detached().with_predictions(
+        np.stack([grid.points[at] for grid, at in zip(plan.grids, levels.T, strict=True)], axis=1)
+    )
+    stated = tested_when_read(certificate, lambda: audit_source(fitted, pair, plan.grids, beyond=True))
+    return PairFit(predictor, levels, certificate, stated)

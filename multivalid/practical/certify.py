@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.audit.audit import Audit, audit_source
+from multivalid.audit.text import nothing_told, verdict_on
 from multivalid.batch.algorithm import Blocked
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.plan import label_facts
 from multivalid.cells.residual import ratio
-from multivalid.cells.sentences import tells_nothing, unknown_lines
 from multivalid.cells.tabulate import tabulate_groups
 from multivalid.grid import Grid
 from multivalid.practical.start import chance_limit
@@ -44,7 +44,7 @@ def certify(
     untested = alpha is None and error > negligible and nothing_told(found)
     empty = untested or (alpha is not None and goal > trivial)
     status = "budget" if stopped else (("vacuous" if empty else "converged") if reached else "blocked")
-    said = on_rows_fitted(found) if error > negligible else ""
+    said = verdict_on(found, "the rows fitted") if error > negligible else ""
     noise = [ONLY_NOISE] if status == "blocked" and not off else []
     return Certificate(
         status=status,
@@ -85,17 +85,6 @@ def _of_a_constant(rows: Rows, prop: Property) -> float:
     place = np.zeros(len(rows.labels), dtype=np.intp)
     weight, total = tabulate_groups(rows.membership, place, [rows.weights, rows.weights * v], 1)
     return float(np.max(ratio(total**2, weight)) / weight[0, 0])
-
-
-def nothing_told(found: Audit) -> bool:
-    """Whether the rows cannot tell of any group whether it is off."""
-    return all(tells_nothing(one.table) for one in found.coordinates)
-
-
-def on_rows_fitted(found: Audit) -> str:
-    """How many groups are off beyond chance on the rows fitted, in the words of the audit."""
-    told = [line for one in found.coordinates for line in unknown_lines(one.table, one.units)]
-    return " ".join(["On the rows fitted:", found.verdict, *told])
 
 
 def _yardstick(found: Audit, negligible: float, off: bool) -> float:

@@ -103,8 +103,7 @@ def fit(
     if len(rows) < len(source):
         done, note = _on_all_rows(source, rows, prop, goal, done, at_random)
     predictor, grid = done.predictor, done.predictor.grid
-    # Labels and weights may be the caller's own arrays, which may change before anybody asks for the certificate.
-    fitted = replace(rows, predictions=done.final, labels=rows.labels.copy(), weights=rows.weights.copy())
+    fitted = rows.detached().with_predictions(done.final)  # what the caller does to his arrays does not change the certificate
     if note and held is None:
         reached = audit_source(source.predicted_by(predictor), prop, grid, beyond=True, values=False).error
         note += f" Worst group error on all of them {reached:.3g}."

@@ -10,13 +10,14 @@ from multivalid.report.sources import Audited, Certified, Chapter, Story
 
 MEANING = {
     "converged": "The goal was reached: on the rows fitted, no group's error exceeds the error asked for.",
-    "uncalibrated": "The fit ended with an error above the one promised.",
+    "uncalibrated": "The fit ended with an error above the one promised, or groups are off beyond chance all the same.",
     "vacuous": "The error asked for was reached, but a constant prediction reaches it too: it promises nothing.",
     "blocked": "Some cells stay above the goal because no change of their level improves the score.",
     "budget": "The fit stopped at the number of updates allowed; more updates would lower the error further.",
 }
 
 PRACTICAL = {
+    "uncalibrated": "On the rows fitted no group is off beyond chance, on the rows held out some are.",
     "converged": "On the rows fitted no group is off beyond chance.",
     "vacuous": "This promises nothing: a constant prediction has no larger error than was asked for, or the rows fitted cannot tell "
     "of any group whether it is off.",

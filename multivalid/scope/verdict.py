@@ -112,11 +112,25 @@ class Verdict:
 
 
 def _example(found: Counterexample) -> str:
+    value, mixture = _apart(found.value, found.mixture_value)
     return (
-        f"Counterexample: labels that are {found.first} and labels that are {found.second} both have the value {found.value:.6g}, "
-        f"yet mixed in shares {found.weight:.6g} and {1 - found.weight:.6g} they have {found.mixture_value:.6g}. So a predictor "
+        f"Counterexample: labels that are {found.first} and labels that are {found.second} both have the value {value}, "
+        f"yet mixed in shares {found.weight:.6g} and {1 - found.weight:.6g} they have {mixture}. So a predictor "
         f"that is right at every point is off by {found.gap:.6g} on its own level set."
     )
+
+
+def _apart(first: float, second: float) -> tuple[str, str]:
+    """Two numbers with so many digits, six at least, that they look as different as they are.
+
+    Examples
+    --------
+    >>> _apart(0.5, 0.625), _apart(0.5, 0.50000000025)
+    (('0.5', '0.625'), ('0.5', '0.50000000025'))
+    """
+    shown = [(f"{first:.{digits}g}", f"{second:.{digits}g}") for digits in range(6, 18)]
+    some = next((k for k, (one, other) in enumerate(shown) if one != other), len(shown) - 1)
+    return shown[min(some + 2, len(shown) - 1) if some else 0]
 
 
 def refuted(continuous: Claim, certificate: Counterexample | None) -> dict[str, Claim]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.batch.statement import judged
+from multivalid.audit.audit import audit_source
+from multivalid.batch.statement import judged, tested_on
 from multivalid.practical import fit as practical
 from multivalid.practical.certify import certify
 from multivalid.properties.target import Array, Target
@@ -49,8 +50,8 @@ def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> 
     )
     predictor = replace(worked.predictor, grids=grids)
     # What the caller may change before anybody asks for the certificate is copied.
-    start, broken = _kept(start), int(np.count_nonzero(target.breaks(rows.predictions)))
-    given = None if held is None else _kept(_mended(held, target))
+    start, broken = start.detached(), int(np.count_nonzero(target.breaks(rows.predictions)))
+    given = None if held is None else _mended(held, target).detached()
     seen = (
         None if given is None or held is None else replace(given, predictions=predictor.predict(held.predictions, held.membership))
     )
@@ -66,6 +67,8 @@ def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> 
                 one = certify(alone, prop, grid, moves, steps, alpha=goal.alpha[k], stopped=worked.stopped, note=said)
             else:
                 one = after_constraint(worked.stated[k], alone, prop, grid)
+                if seen is None and one.status == "converged":
+                    one = tested_on(one, audit_source(alone, prop, grid, beyond=True, values=False), "the rows fitted")
             parts.append(one if seen is None else judged(one, seen.column(k), prop))
         return SeveralCertificate.of(
             mode=goal.mode,
@@ -79,10 +82,6 @@ def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> 
 
     levels = np.stack([grid.round(column) for grid, column in zip(grids, final.T, strict=True)], axis=1)
     return SeveralFit(predictor, levels, stated)
-
-
-def _kept(rows: Rows) -> Rows:
-    return replace(rows, labels=rows.labels.copy(), weights=rows.weights.copy())
 
 
 def _mended(rows: Rows, target: Target) -> Rows:

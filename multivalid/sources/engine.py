@@ -213,6 +213,10 @@ class EngineSource:
 
     with_predictions = predicting
 
+    def detached(self) -> EngineSource:
+        """These rows: nobody holds an array of them."""
+        return self
+
     def predicted_by(self, predictor: Predicting, *, beside: bool = False) -> EngineSource:
         """The same rows with the predictions that a predictor makes of theirs.
 

@@ -268,6 +268,10 @@ class MemorySource:
         """The same rows with other predictions."""
         return replace(self, predictions=predictions)
 
+    def detached(self) -> MemorySource:
+        """The same rows with labels and weights of their own: those given may be the caller's arrays, and change."""
+        return replace(self, labels=self.labels.copy(), weights=self.weights.copy())
+
     def predicted_by(self, predictor: Predicting, *, beside: bool = False) -> MemorySource:
         """The same rows with the predictions that a predictor makes of theirs; `beside` is for engines, which look at rows seldom."""
         return replace(self, predictions=predictor.predict(self.predictions, self.membership))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -53,8 +54,8 @@ def test_fitted_groups_on_other_rows():
 
 
 def test_a_column_joins_a_filtered_frame_row_by_row():
-    got = frames.with_column(frames.eager(DATA), "new", np.array([7.0, 8.0, 9.0]))
+    got = frames.with_column(nw.from_native(DATA, eager_only=True), "new", np.array([7.0, 8.0, 9.0]))
     assert list(got.new) == [7.0, 8.0, 9.0]
     assert list(got.index) == [4, 4, 1]
     assert "new" not in DATA.columns
-    assert frames.with_column(frames.eager(pl.DataFrame({"a": [1, 2]})), "a", np.array([3.0, 4.0]))["a"].to_list() == [3.0, 4.0]
+    assert frames.with_column(nw.from_native(pl.DataFrame({"a": [1, 2]})), "a", np.array([3.0, 4.0]))["a"].to_list() == [3.0, 4.0]

@@ -13,7 +13,7 @@ import multivalid as mv
 from tests.batch.problems import PROPERTIES, Problem, problem
 from tests.reference.batch_naive import worst_error
 
-REACHED = ("converged", "vacuous")
+REACHED = ("converged", "vacuous", "uncalibrated")  # the last: reached, and groups are off beyond chance all the same
 
 
 def calibrated(data: Problem, prop: Any, **options: Any) -> mv.Calibration:
@@ -32,6 +32,7 @@ def check_promises(data: Problem, prop: Any, fitted: mv.Calibration) -> None:
     if made.status in REACHED:
         assert error <= made.alpha * (1 + 1e-9)
         assert (made.status == "vacuous") == (made.trivial is not None and made.alpha > made.trivial)
+        assert made.status == "vacuous" or "On the rows fitted: " in made.note
     else:
         assert made.status == "blocked"
         assert made.blocked

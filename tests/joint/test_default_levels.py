@@ -21,7 +21,7 @@ def test_the_default_is_not_vacuous(pair):
     y, group = two_means()
     said = np.tile(mv.properties.parse_any(pair).solve(y), (y.size, 1))
     made = mv.multicalibrate(y, said, groups=[group], property=pair, mode="theorem").certificate
-    assert made.status == "converged"
+    assert made.status != "vacuous"
     assert made.alpha[0] <= made.trivial[0]
     if pair == "quantile_iqr":
         assert np.isnan(made.alpha[1])
