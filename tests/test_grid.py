@@ -113,3 +113,14 @@ def test_a_grid_is_a_value():
 def test_bad_grids(build, message):
     with pytest.raises(InputError, match=message):
         build()
+
+
+def test_the_gap_is_the_largest_distance_of_neighbours():
+    assert mv.Grid([0.0, 0.1, 0.5, 0.6]).gap == pytest.approx(0.4)
+    assert mv.Grid([0.2], lo=0.0, hi=1.0).gap == 1.0
+
+
+def test_levels_of_equal_weight_reach_the_last_value_where_it_is_heavy():
+    values, weights = np.array([5.0, 1.0, 3.0]), np.array([8.0, 1.0, 1.0])
+    assert mv.Grid.quantile(values, 4, weights).points.tolist() == [3.0, 5.0]
+    assert mv.Grid.quantile(values, 2, np.array([1.0, 1.0, 1.0])).points.tolist() == [1.0, 5.0]

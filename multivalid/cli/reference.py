@@ -26,9 +26,10 @@ def reference() -> str:
     from multivalid.cli.app import app
 
     intro = (
-        "# Command line\n\n`pip install 'multivalid[cli]'` installs `multivalid`. Data are CSV or Parquet files, folders of them, or "
-        "patterns in quotes;\nthey are read through DuckDB and need not fit into memory (`--memory` limits what does). CSV is checked to "
-        f"the last row first.\n\n{CODES}\n\n`multivalid --install-completion` completes commands and options in your shell."
+        "# Command line\n\n`pip install '.[cli]'` in a copy of the source installs the command. Data are CSV or Parquet files, folders of "
+        "them,\nor patterns in quotes; they are read through DuckDB and need not fit into memory (`--memory` limits what is kept there). "
+        f"A CSV file is\nread to its last row before anything is done with it.\n\n{CODES}\n\n`multivalid --install-completion` completes "
+        "commands and options in your shell."
     )
     return "\n\n".join([intro, *(_section(path, command) for path, command in leaves(get_command(app)))]) + "\n"
 
