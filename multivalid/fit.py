@@ -159,7 +159,7 @@ def multicalibrate(
         searched.check(target, mode, given.data)
     # The products are small: threads would spin more than they compute.
     with one_blas_thread():
-        opened = open_to_fit(target, given, searched, random_state)
+        opened = open_to_fit(target, given, searched, random_state, mode)
         made = _way_to_fit(target)(target, opened, asked, searched)
         return made if opened.holdout is None else with_collateral(made, given.names.values())
 

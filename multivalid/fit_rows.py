@@ -70,7 +70,7 @@ class Opened(NamedTuple):
     note: str = ""
 
 
-def open_to_fit(target: Target, given: Given, searched: Searched | None, seed: int) -> Opened:
+def open_to_fit(target: Target, given: Given, searched: Searched | None, seed: int, mode: str) -> Opened:
     """Rows where they live, checked; those of a lazy frame are fetched where every label is needed, and sampled for a search."""
     data, holdout, note = given.data, given.others["holdout"], ""
     frame = lazy_frame(data)
@@ -84,6 +84,7 @@ def open_to_fit(target: Target, given: Given, searched: Searched | None, seed: i
                 sample_weight=given.sample_weight,
                 prop=target,
                 holdout=holdout,
+                copying=mode == "practical",
             )
             return Opened(stays, holdout)
         data, note = _sample(frame, seed)

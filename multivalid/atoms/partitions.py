@@ -35,13 +35,13 @@ def fold(frame: Frame, groups: FittedGroups, kernel: Kernel) -> Array:
     return _added(batches(slim), lean, kernel)
 
 
-def batches(frame: Frame) -> Iterator[nw.DataFrame[Any]]:
-    """The rows, about `BATCH` at a time (of Dask a partition), each row once."""
-    native = frame.to_native()
+def batches(frame: Frame, rows: int | None = None) -> Iterator[nw.DataFrame[Any]]:
+    """The rows, about so many at a time (of Dask a partition), each row once."""
+    native, rows = frame.to_native(), BATCH if rows is None else rows
     if frame.implementation.is_polars():
-        parts: Iterable[Any] = native.collect_batches(chunk_size=BATCH, maintain_order=False, engine="streaming")
+        parts: Iterable[Any] = native.collect_batches(chunk_size=rows, maintain_order=False, engine="streaming")
     elif frame.implementation.is_duckdb():
-        parts = _arrow_tables(native.to_arrow_reader(BATCH))
+        parts = _arrow_tables(native.to_arrow_reader(rows), rows)
     elif frame.implementation.is_dask():
         parts = (part.compute() for part in native.partitions)
     else:
@@ -70,14 +70,14 @@ def _added(parts: Iterable[nw.DataFrame[Any]], groups: FittedGroups, kernel: Ker
     return np.zeros(0) if total is None else total
 
 
-def _arrow_tables(reader: Iterable[Any]) -> Iterator[Any]:
-    """Record batches joined to tables of about `BATCH` rows: a call of the kernel costs the same however few rows it gets."""
+def _arrow_tables(reader: Iterable[Any], rows: int) -> Iterator[Any]:
+    """Record batches joined to tables of about so many rows: a call of the kernel costs the same however few rows it gets."""
     import pyarrow as pa
 
     waiting: list[Any] = []
     for batch in reader:
         waiting.append(batch)
-        if sum(part.num_rows for part in waiting) >= BATCH:
+        if sum(part.num_rows for part in waiting) >= 0.9 * rows:
             yield pa.Table.from_batches(waiting)
             waiting = []
     if waiting:
@@ -91,7 +91,7 @@ def _on_spark(frame: Frame, groups: FittedGroups, kernel: Kernel) -> Array:
     def partial(incoming: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
-        opened = (nw.from_native(table, eager_only=True) for table in _arrow_tables(incoming))
+        opened = (nw.from_native(table, eager_only=True) for table in _arrow_tables(incoming, BATCH))
         flat = _added((part for part in opened if len(part)), groups, kernel).reshape(-1)
         used = np.flatnonzero(flat)
         yield pa.RecordBatch.from_pydict({"cell": pa.array(used, pa.int64()), "total": pa.array(flat[used], pa.float64())})

@@ -16,22 +16,23 @@ from multivalid.atoms.names import HELD
 from multivalid.atoms.names import LABEL as LABEL
 from multivalid.atoms.names import PREDICTION as PREDICTION
 from multivalid.atoms.names import WEIGHT as WEIGHT
+from multivalid.atoms.seen import Seen, complete
 from multivalid.errors import InputError
 from multivalid.groups.lazy import COUNT
 from multivalid.groups.remote import Frame, fetch
 from multivalid.sources.totals import Totals
-from multivalid.validate import CLASSES, UNKNOWN
+from multivalid.validate import CLASSES
 
 
 def checked(frame: Frame, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Frame, Totals]:
     """The frame with labels, predictions and weights as float64 under fixed names; missing values are refused."""
     opened = renamed(frame, y_true, y_pred, sample_weight)
     look = Look.at(opened, [], plain=sample_weight is None)
-    look.check(y_true, y_pred, sample_weight)
-    if look.weightless:  # a row of weight 0 is not there
+    look.seen().check(y_true, y_pred, sample_weight)
+    if look.seen().weightless:  # a row of weight 0 is not there
         opened = opened.filter(nw.col(WEIGHT) > 0)
         look = Look.at(opened, [], plain=False)
-    return opened, look.totals()
+    return opened, look.seen().totals()
 
 
 def renamed(frame: Frame, y_true: Any, y_pred: Any, sample_weight: Any) -> Frame:
@@ -42,6 +43,17 @@ def renamed(frame: Frame, y_true: Any, y_pred: Any, sample_weight: Any) -> Frame
     schema = frame.collect_schema()
     opened = frame.with_columns(*(_number(schema, *given).alias(name) for name, given in columns.items()))
     return opened if sample_weight is not None else opened.with_columns(nw.lit(1.0, dtype=nw.Float64).alias(WEIGHT))
+
+
+def as_given(frame: Frame, y_true: Any, y_pred: Any, sample_weight: Any) -> list[nw.Expr]:
+    """Labels, predictions and weights, if there are any, under fixed names in the types that they have, where NumPy has these too."""
+    schema, columns = frame.collect_schema(), {LABEL: y_true, PREDICTION: y_pred}
+    if sample_weight is not None:
+        columns[WEIGHT] = sample_weight
+    return [(nw.col(given) if schema[given] in NARROW else nw.col(name)).alias(name) for name, given in columns.items()]
+
+
+NARROW = (nw.Float32, nw.Int8, nw.Int16, nw.Int32, nw.UInt8, nw.UInt16, nw.UInt32)  # float64 holds what these hold
 
 
 class Look(NamedTuple):
@@ -59,35 +71,17 @@ class Look(NamedTuple):
         lines = opened.select(*keys, *(aim.term.alias(aim.name) for aim in aims)).group_by(list(keys))
         return cls(fetch(lines.agg(_rows(), *(aim.of(nw.col(aim.name)) for aim in aims))))
 
-    def totals(self, held: bool | None = None) -> Totals:
+    def seen(self, held: bool | None = None) -> Seen:
         """Of all rows, or of those that are kept out of the fit (or not)."""
         lines = self.lines if held is None else self.lines.filter(nw.col(HELD) if held else ~nw.col(HELD))
         columns = [_column(lines, _aim(i)) for i in range(AIMS)]
         if not len(lines) or not columns[0].any():
-            return Totals(0, 0.0, 0.0, *(math.nan,) * 6)
+            return Seen()
         with warnings.catch_warnings():  # no row has weight: there is no least label among those that do
             warnings.simplefilter("ignore", RuntimeWarning)
             made = [(np.nanmin if i in LEAST else np.nanmax if i in MOST else np.sum)(column) for i, column in enumerate(columns)]
-        rows, weight, squares, *ends = (float(value) for value in made[:9])
-        lowest, highest, least, most, used_least, used_most = ends
-        return Totals(int(rows), weight, squares, lowest, highest, least, most, used_least, used_most, binary=made[9] == 0)
-
-    @property
-    def weightless(self) -> int:
-        """How many rows have no weight."""
-        return int(_column(self.lines, _aim(AIMS - 1)).sum())
-
-    def check(self, y_true: Any, y_pred: Any, sample_weight: Any) -> None:
-        """Refuse values that are missing or infinite, negative weights, and weights that are all zero."""
-        missing = [int(_column(self.lines, _bad(i)).sum()) for i in range(4)]
-        _complete(int(_column(self.lines, _aim(0)).sum()), missing[:2], {LABEL: (y_true, "y_true"), PREDICTION: (y_pred, "y_pred")})
-        if sample_weight is None:
-            return
-        _complete(1, missing[2:3], {WEIGHT: (sample_weight, "sample_weight")})
-        if missing[3]:
-            raise InputError(f"sample_weight must not be negative: {missing[3]} negative values; set rows to leave out to 0.")
-        if self.totals().weight == 0:
-            raise InputError("sample_weight is zero for every row; at least one row needs a positive weight.")
+        missing = [_column(lines, _bad(i)).sum() for i in range(4)]
+        return Seen(*(float(value) for value in (*made, *missing)))
 
     def counted(self, keys: Sequence[str]) -> nw.DataFrame[Any]:
         """The combinations of keys, and how many rows have each."""
@@ -168,21 +162,9 @@ def _missing(columns: Iterable[str]) -> list[_Aim]:
     return [_Aim(_bad(i), "sum", value) for i, value in enumerate(bad)]
 
 
-def _complete(rows: int, missing: Sequence[Any], columns: dict[str, tuple[Any, str]]) -> None:
-    if rows == 0:
-        raise InputError("y_true is empty: at least one row is needed.")
-    for count, (name, argument) in zip(missing, columns.values(), strict=True):
-        if count:
-            raise InputError(
-                f"{argument}={name!r} has {count} missing or infinite values; drop those rows or fill them in before calling"
-                f"{UNKNOWN if argument == 'y_true' else ''}."
-            )
-
-
 def complete_predictions(frame: Frame, y_pred: Any) -> Frame:
     """The frame with predictions as float64 under the fixed name; missing values are refused."""
     opened = frame.with_columns(_number(frame.collect_schema(), y_pred, "y_pred").alias(PREDICTION))
-    column = {PREDICTION: (y_pred, "y_pred")}
-    rows, *missing = fetch(opened.select(_rows(), *(aim.of(aim.term) for aim in _missing(column)))).row(0)
-    _complete(rows, missing, column)
+    rows, missing = fetch(opened.select(_rows(), *(aim.of(aim.term) for aim in _missing([PREDICTION])))).row(0)
+    complete(rows, [(y_pred, "y_pred", missing or 0)])
     return opened

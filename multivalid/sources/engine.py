@@ -11,35 +11,36 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from multivalid.atoms import probe
-from multivalid.atoms.keys import place
 from multivalid.atoms.partitions import fold, rows_of
-from multivalid.atoms.response import Piecewise, Response, response
+from multivalid.atoms.response import Response, response
 from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT
-from multivalid.atoms.table import Atoms, build
-from multivalid.cells.clusters import ClusterSums, level_blocks
+from multivalid.atoms.table import Atoms
+from multivalid.cells.clusters import ClusterSums
 from multivalid.cells.gather import ChanceTerms
 from multivalid.cells.sums import CellSums
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
-from multivalid.groups.membership import Membership, unpack
 from multivalid.groups.remote import Frame, draw, fetch, schema_of
-from multivalid.levels import ArrayValues, Cut, Histogram, LevelPolicy
+from multivalid.levels import ArrayValues, LevelPolicy
 from multivalid.properties import Property
 from multivalid.properties.base import Array
 from multivalid.properties.ops import expressions
-from multivalid.sources.bundling import Crowded, Grouped, bundle
+from multivalid.sources.bundling import Grouped, bundle
 from multivalid.sources.draws import Side
+from multivalid.sources.engine_atoms import bundled_atoms, score_sums
+from multivalid.sources.engine_laws import largest_residual, laws_of
 from multivalid.sources.engine_tables import BEFORE, tabulate_cells, tabulate_terms
+from multivalid.sources.engine_units import sums_of_clusters
+from multivalid.sources.engine_values import EngineValues
 from multivalid.sources.guesses import Guesses
 from multivalid.sources.holdout import held_out
 from multivalid.sources.joined import joined
-from multivalid.sources.laws import Laws, laws_of_rows
+from multivalid.sources.laws import Laws
 from multivalid.sources.looked_up import Lines
 from multivalid.sources.memory import MemorySource, too_far_out
+from multivalid.sources.passing_rows import Copies, OutOfCopies, OutOfEngine, Passing
 from multivalid.sources.sets import Asked, tabulate_sets
-from multivalid.sources.streamed import BinTerms, law_rows
 from multivalid.sources.totals import Totals
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class EngineSource:
     side: Side | None = field(default=None, compare=False)  # whether these are the rows to fit or those held out
     origin: Origin | None = field(default=None, compare=False)  # the rows and the predictor that these predictions come from
     remembered: dict[Any, CellSums] = field(default_factory=dict, compare=False)  # cells that were counted already
+    copies: Copies = field(default_factory=dict, compare=False)  # of the rows, by whether they are held out, where made
 
     def __len__(self) -> int:
         return self.totals.rows
@@ -142,7 +144,7 @@ class EngineSource:
             rows, _ = self.origin.source.sample(LEVEL_ROWS, 0)
             made = self.origin.predictor.predict(rows.predictions, rows.membership)
             return (policy.choose(ArrayValues(made, rows.weights)),)
-        return (policy.choose(EngineValues(self) if self.occurring is None else self.occurring),)
+        return (policy.choose(EngineValues(self.frame, self.totals) if self.occurring is None else self.occurring),)
 
     def cells(self, target: Target, grids: Sequence[Grid]) -> tuple[CellSums, ...]:
         """The sums of the coordinate over (level × group)."""
@@ -161,14 +163,7 @@ class EngineSource:
         """Sums over the clusters of each group, on a few blocks of the levels; None where rows are independent."""
         if self.cluster is None or sums.chance is None:
             return None
-        from multivalid.sources.engine_clusters import cluster_sums
-
-        block = level_blocks(sums.chance["u2q" if "u2q" in sums.chance else "x2"][:, 0])
-        edges = grid.boundaries[np.flatnonzero(np.diff(block))]
-        weight = nw.col(WEIGHT) / (self.totals.weight / max(len(self), 1))
-        v = coordinate.residual(expressions(), [nw.col(PREDICTION)], nw.col(LABEL))
-        number = place(nw.col(PREDICTION), edges)
-        return cluster_sums(self.frame, self.groups, number, int(block[-1]) + 1, weight * v / sums.scale, weight)
+        return sums_of_clusters(self, coordinate, grid, sums)
 
     def chance(self, coordinate: Coordinate) -> ChanceTerms:
         """What is known of V when predictions are right, and the units of its sums."""
@@ -185,15 +180,7 @@ class EngineSource:
 
     def laws(self, target: Target, grids: Sequence[Grid]) -> Laws:
         """Γ of the labels of every (level, group) and of every group, with a note where that is not exact."""
-        prop, grid = target.coordinates[0].predicted, grids[0]
-        try:
-            law = probe.laws(self, grid)
-        except Crowded:
-            edges, note = probe.label_edges(self, len(grid) * len(self.groups))
-            return law_rows(prop, self.fold(BinTerms(grid, edges)), note)
-        members = Membership.from_dense(unpack(law.bits, len(self.groups))[:, 1:] > 0)
-        found = laws_of_rows(prop, law.labels, law.labels[:, None], law.weights, members, law.level, len(grid))
-        return Laws(found.cells, found.groups, law.note)
+        return laws_of(self, target.coordinates[0].predicted, grids[0])
 
     # ---- other rows, other predictions -----------------------------------------------------------------------------
     def on(self, frame: Frame) -> EngineSource:
@@ -204,12 +191,14 @@ class EngineSource:
         """The rows to fit, or those held out, whose totals are known."""
         if totals.weight == 0:
             raise InputError(f"holdout={holdout!r} leaves no rows {name}; there are {len(self)} rows.")
-        return replace(self, frame=self.frame.filter(side.condition), totals=totals, marked=None, side=side, remembered={})
+        copies = {side.held: self.copies[side.held]} if side.held in self.copies else {}
+        frame = self.frame.filter(side.condition)
+        return replace(self, frame=frame, totals=totals, marked=None, side=side, remembered={}, copies=copies)
 
     def predicting(self, frame: Frame) -> EngineSource:
         """The same rows with other predictions, whose ends are not known; `frame` carries them under the fixed name."""
         totals = replace(self.totals, lowest=math.nan, highest=math.nan)
-        return replace(self, frame=frame, totals=totals, occurring=None, origin=None, remembered={})
+        return replace(self, frame=frame, totals=totals, occurring=None, origin=None, remembered={}, copies={})
 
     with_predictions = predicting
 
@@ -253,10 +242,22 @@ class EngineSource:
 
     def sample(self, rows: int, seed: int) -> tuple[MemorySource, bool]:
         """About so many rows in memory, all where there are no more, and whether they were drawn at random."""
+        rows_passing = self.passing()
+        if isinstance(rows_passing, OutOfCopies):
+            return rows_passing.sample(self.groups, rows, seed), True
         needed = list(dict.fromkeys([LABEL, PREDICTION, WEIGHT, *self.groups.columns]))
         shared = None if self.side is None else self.side.draws.draw(needed, rows, len(self), self.side.held, seed)
         drawn, at_random = shared or draw(self.frame.select(needed), rows, len(self), seed)
         return rows_of(drawn, self.groups), at_random
+
+    def passing(self) -> Passing | None:
+        """The rows as they pass by; None where they cannot."""
+        if self.lines is None or not self.lines.by_code:
+            return None
+        if self.copies:
+            return OutOfCopies(list(self.copies.values()), self.lines)
+        known = self.frame.implementation
+        return OutOfEngine(self.frame, self.lines, plain=self.plain) if known.is_duckdb() or known.is_polars() else None
 
     def check(self, *grids: Grid) -> None:
         """Refuse predictions outside the grid's range."""
@@ -278,27 +279,11 @@ class EngineSource:
 
     def atoms(self, prop: Property, grid: Grid, answer: Response) -> Atoms:
         """Rows that no algorithm can tell apart, bundled by the engine."""
-        y, w = nw.col(LABEL), nw.col(WEIGHT)
-        assert isinstance(answer, Piecewise)
-        prop.check_engine()
-        statistics = prop.statistics(expressions(), y - answer.origin if answer.origin else y) or []
-        moments = [w, *(w * t for t in statistics)]
-        extra = [w * term for term in _beside(prop, answer)]
-        numbers = [(place(nw.col(PREDICTION), grid.boundaries), len(grid))]
-        if answer.bins > 1:
-            numbers.append((place(y, answer.edges), answer.bins))
-        found = self.grouped(numbers, [*moments, *extra])
-        level, bin = found.numbers if answer.bins > 1 else (found.numbers[0], np.zeros_like(found.numbers[0]))
-        table, _ = build(found.bits, level, bin, found.sums[:, : len(moments)], len(self.groups))
-        constant, best = found.sums[:, len(moments) :].sum(axis=0)
-        return Atoms(table, None, float(constant), float(best))
+        return bundled_atoms(self, prop, grid, answer)
 
     def score_sums(self, prop: Property, answer: Response) -> tuple[float, float]:
         """Σw of the score's constant and of the best possible score, by a pass of their own."""
-        assert isinstance(answer, Piecewise)
-        sums = [(nw.col(WEIGHT) * term).sum().alias(f"s{i}") for i, term in enumerate(_beside(prop, answer))]
-        constant, best = fetch(self.frame.select(*sums)).row(0)
-        return float(constant), float(best)
+        return score_sums(self.frame, prop, answer)
 
     def fold(self, kernel: Callable[[MemorySource], Array]) -> Array:
         """The sum of what `kernel` makes of batches of rows that pass by."""
@@ -310,7 +295,7 @@ class EngineSource:
 
     def largest_residual(self, prop: Property, grid: Grid) -> float:
         """The largest |V| at the outermost levels of any label."""
-        return probe.largest_identification(self, prop, grid)
+        return largest_residual(self, prop, grid)
 
     def _refuse(self, coordinate: Any) -> None:
         v = coordinate.residual(expressions(), [nw.col(PREDICTION)], nw.col(LABEL))
@@ -319,52 +304,3 @@ class EngineSource:
             self.frame.select(bad.alias("n"), nw.col(PREDICTION).min().alias("a"), nw.col(PREDICTION).max().alias("b"))
         ).row(0)
         raise too_far_out(coordinate, int(count), f"which go from {lowest:g} to {highest:g}")
-
-
-def _beside(prop: Property, answer: Piecewise) -> list[nw.Expr]:
-    """What the moments leave out of the score, and the best score, as expressions of the label."""
-    y, ops = nw.col(LABEL), expressions()
-    return [answer.scoring_constant(ops, y), prop.scoring(ops, prop.best_prediction(ops, y), y)]
-
-
-class EngineValues:
-    """The predictions of a lazy frame, looked at part by part."""
-
-    def __init__(self, rows: EngineSource) -> None:
-        self.frame = rows.frame.select(PREDICTION, WEIGHT).filter(nw.col(WEIGHT) > 0)
-        self.totals = rows.totals
-
-    def ends(self, cut: Cut | None = None, part: int = 0) -> tuple[float, float]:
-        p = nw.col(PREDICTION)
-        if cut is None and self.totals.lowest <= self.totals.highest:
-            return self.totals.lowest, self.totals.highest
-        frame = self.frame if cut is None else self._inside(cut).filter(_part(cut) == part)
-        lo, hi = fetch(frame.select(p.min().alias("a"), p.max().alias("b"))).row(0)
-        return float(lo), float(hi)
-
-    def histogram(self, cut: Cut) -> Histogram:
-        counted = self._inside(cut).select(_part(cut).alias("part"), WEIGHT).group_by("part")
-        found = fetch(counted.agg(nw.len().alias("rows"), nw.col(WEIGHT).sum()))
-        part, rows, weight = (np.asarray(found[name].to_numpy()) for name in ("part", "rows", WEIGHT))
-        order = np.argsort(part)
-        return Histogram(part[order].astype(np.intp), rows[order].astype(np.float64), weight[order].astype(np.float64))
-
-    def distinct(self, most: int) -> Array | None:
-        found = fetch(self.frame.select(PREDICTION).unique().head(most + 1))[PREDICTION].to_numpy()
-        return np.unique(np.asarray(found, dtype=np.float64)) if len(found) <= most else None
-
-    def listed(self, cut: Cut, parts: Any) -> tuple[Array, Array]:
-        kept = self._inside(cut).filter(_part(cut).is_in([int(part) for part in parts]))
-        found = fetch(kept.group_by(PREDICTION).agg(nw.col(WEIGHT).sum()))
-        return tuple(np.asarray(found[name].to_numpy(), dtype=np.float64) for name in (PREDICTION, WEIGHT))  # type: ignore[return-value]
-
-    def _inside(self, cut: Cut) -> Any:
-        p = nw.col(PREDICTION)
-        whole = cut.lo <= self.totals.lowest and cut.hi >= self.totals.highest
-        return self.frame if whole else self.frame.filter((p >= cut.lo) & (p <= cut.hi))
-
-
-def _part(cut: Cut) -> nw.Expr:
-    """The part of every value inside the cut."""
-    part = ((nw.col(PREDICTION) - cut.lo) * cut.scale).floor()
-    return nw.when(part < cut.parts - 1).then(part).otherwise(nw.lit(float(cut.parts - 1))).cast(nw.Int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -33,8 +34,9 @@ def held_out(rows: EngineSource, holdout: Any, seed: int = 0) -> tuple[EngineSou
             marked = drawn(marked, validate.fraction(holdout, "holdout"), seed, [*rows.groups.columns] or [LABEL])
             marked, folder = stored(marked, _needed(rows), len(rows))
         look = Look.at(marked, [HELD], plain=rows.plain)
-        totals = look.totals(False), look.totals(True)
-    told, draws = rows.on(marked), Draws(marked, totals[0].rows + totals[1].rows, folder)
+        totals = look.seen(False).totals(), look.seen(True).totals()
+    told = rows.on(marked) if marked is rows.frame else replace(rows.on(marked), copies={})  # copies are of other sides
+    draws = Draws(marked, totals[0].rows + totals[1].rows, folder)
     return (
         told.having(Side(draws, held=False), totals[0], holdout, "to fit"),
         told.having(Side(draws, held=True), totals[1], holdout, "held out"),

@@ -7,6 +7,7 @@ keys of their own. So no condition is evaluated row by row, however many groups 
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +24,7 @@ from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership
 from multivalid.groups.remote import Frame, join, schema_of
 from multivalid.properties.expressions import where
+from multivalid.sources.key_codes import Digits, values_of
 
 LARGEST_TABLE = 1 << 22  # codes looked up in a table; beyond it they are searched for
 ROOM = 1 << 52  # codes stay below this: they are whole numbers in float64 too
@@ -36,6 +38,7 @@ class Lines:
 
     table: dict[str, NDArray[Any]]
     membership: Membership
+    digits: tuple[_Digit, ...] = ()  # of the code, the lowest first
 
     @classmethod
     def of(cls, frame: Frame, groups: FittedGroups, tallied: nw.DataFrame[Any] | None) -> tuple[Frame, Lines | None]:
@@ -61,7 +64,8 @@ class Lines:
             parts = [digit.expression * stride for digit, stride in zip(digits, strides, strict=True)]
             keys, table = [balanced(parts, operator.add).alias(CODE), *keys], {CODE: code}
         table |= {f"__mv_code{i}": np.asarray(lines[name].to_list(), dtype=object) for i, name in enumerate(texts, 1)}
-        return frame.with_columns(*keys), cls(table, groups.membership(lines.to_native(), n_rows=len(lines)))
+        members = groups.membership(lines.to_native(), n_rows=len(lines))
+        return frame.with_columns(*keys), cls(table, members, tuple(digits))
 
     def join(self, frame: Frame, columns: dict[str, NDArray[Any]]) -> Frame:
         """The frame with these columns, one value per line."""
@@ -90,6 +94,16 @@ class Lines:
             return self._by_code[codes]
         return order[np.searchsorted(known, codes)]
 
+    def lines_of(self, keys: Sequence[str], digits: Digits) -> NDArray[np.intp]:
+        """The line of each code of other digits, of columns among which are those of these lines; anything where no row has the code."""
+        values = values_of(np.arange(np.prod([digit.size for digit in digits])), digits)
+        code, stride = np.zeros(values.shape[1], dtype=np.int64), 1
+        for own in self.digits:
+            value, missing = values[2 * keys.index(own.name) :][:2]
+            code += np.clip(np.where(missing, own.size - 1, value - own.least), 0, own.size - 1) * stride
+            stride *= own.size
+        return self.numbers(np.minimum(code, self._order[1][-1]))
+
     @cached_property
     def _order(self) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         order = np.argsort(self.table[CODE])
@@ -107,6 +121,8 @@ class Lines:
 class _Digit:
     """A column of whole numbers as a digit: its distance from the least value, or one more than the largest where it is missing."""
 
+    name: str
+    least: int
     expression: nw.Expr
     values: NDArray[np.int64]
     size: int
@@ -118,9 +134,8 @@ class _Digit:
         least, missing = min(there, default=0), max(there, default=0) - min(there, default=0) + 1
         column = nw.col(name).cast(nw.Int64) - least
         values = np.array([missing if value is None else value - least for value in numbers], dtype=np.int64)
-        return cls(
-            where(column.is_null(), nw.lit(missing, dtype=nw.Int64), column) if None in numbers else column, values, missing + 1
-        )
+        place = where(column.is_null(), nw.lit(missing, dtype=nw.Int64), column) if None in numbers else column
+        return cls(name, least, place, values, missing + 1)
 
 
 @dataclass
@@ -130,6 +145,7 @@ class LineMembers(NoColumns):
     lines: Lines
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
     _names: dict[Any, str] = field(default_factory=dict)
+    _lock: Any = field(default_factory=threading.Lock)  # rows pass by in lanes
 
     def total(self, values: Sequence[float]) -> nw.Expr:
         return nw.col(self._column(tuple(values), lambda: self._dense.total(values)))
@@ -153,16 +169,17 @@ class LineMembers(NoColumns):
         return DenseMembers(self.lines.membership, 0, self.lines.membership.rows)
 
     def _column(self, asked: Any, values: Any) -> str:
-        if asked not in self._names:
-            self._names[asked] = f"__mv_line{len(self._names)}"
-            self.columns[self._names[asked]] = values()
-        return self._names[asked]
+        with self._lock:
+            if asked not in self._names:
+                self._names[asked] = f"__mv_line{len(self._names)}"
+                self.columns[self._names[asked]] = values()
+            return self._names[asked]
 
 
 class PassingMembers(NoColumns):
     """Groups of rows that pass by, through their lines: what was worked out for the lines is taken for the rows."""
 
-    def __init__(self, of_lines: LineMembers, line: NDArray[np.intp]) -> None:
+    def __init__(self, of_lines: LineMembers, line: NDArray[Any]) -> None:
         self._of_lines, self._line = of_lines, line
 
     def total(self, values: Sequence[float]) -> NDArray[np.float64]:

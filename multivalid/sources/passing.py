@@ -8,19 +8,19 @@ combination of their columns (see `Lines`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.atoms.names import LABEL, PREDICTION, WEIGHT
-from multivalid.atoms.partitions import batches
 from multivalid.cells.tabulate import Histogram, byte_histograms
-from multivalid.evaluators import Arrays, pieces
+from multivalid.evaluators import Arrays
 from multivalid.groups.membership import Coded, Membership, unpack
-from multivalid.groups.remote import Frame
 from multivalid.properties.base import Array
-from multivalid.sources.looked_up import CODE, LineMembers, Lines, PassingMembers
+from multivalid.sources.lanes import LANES, in_lanes
+from multivalid.sources.looked_up import LineMembers, PassingMembers
+from multivalid.sources.passing_rows import Passing, widened
 
 SLICE = 1 << 14  # rows at a time: columns stay in the cache
 MOST_CELLS = 200_000  # (line × number) up to which lines are counted, and groups read off them
@@ -40,66 +40,74 @@ class Batch(NamedTuple):
     labels: Array
     predictions: Array
     weights: Array
-    line: NDArray[np.intp]
+    line: NDArray[Any]
 
     def predicted(self, predictor: Any, of_lines: LineMembers) -> Array:
         """What a predictor makes of them."""
-        out = np.empty_like(self.predictions)
-        for rows in pieces(out.size):
-            out[rows] = predictor.predicted(Arrays(), [self.predictions[rows]], PassingMembers(of_lines, self.line[rows]))[0]
-        return out
+        return np.asarray(predictor.predicted(Arrays(), [self.predictions], PassingMembers(of_lines, self.line))[0])
 
 
-def can_pass(frame: Frame, lines: Lines | None) -> bool:
-    """Whether rows are known by a code and their engine works in this process."""
-    return lines is not None and lines.by_code and (frame.implementation.is_duckdb() or frame.implementation.is_polars())
-
-
-def tabulate_passing(frame: Frame, lines: Lines, kernel: Callable[[Batch], list[Counted]], *, plain: bool) -> list[Array]:
+def tabulate_passing(rows: Passing, kernel: Callable[[Batch], list[Counted]]) -> list[Array]:
     """Σ of every column over the rows of each (number, group): (size, groups, columns) for each table that the kernel asks for."""
-    names = [LABEL, PREDICTION, *([] if plain else [WEIGHT]), CODE]
-    tables: list[_Table] = []
+    lanes: list[list[_Table]] = [[] for _ in range(LANES)]
+    keys = cache(partial(_Keys, rows.lines.membership))  # by the size of the tables
     ones = np.ones(SLICE)
-    for part in batches(frame.select(names)):
-        *columns, codes = (np.asarray(part[name].to_numpy()) for name in names)
-        for start in range(0, len(part), SLICE):
-            rows = slice(start, min(start + SLICE, len(part)))
-            labels, predictions, *given = (np.asarray(column[rows], dtype=np.float64) for column in columns)
-            weights = ones[: labels.size] if plain else given[0]
-            line = lines.numbers(codes[rows].astype(np.int64, copy=False))
-            asked = kernel(Batch(labels, predictions, weights, line))
-            tables = tables or [_Table(lines.membership, one.size) for one in asked]
-            for table, one in zip(tables, asked, strict=True):
-                table.add(line, one, weights if plain else None)
-    return [table.sums() for table in tables]
+
+    def work(lane: int, part: Any) -> None:
+        columns = rows.read(part)
+        for start in range(0, columns.labels.size, SLICE):
+            here = slice(start, start + SLICE)
+            labels, predictions = widened(columns.labels[here]), widened(columns.predictions[here])
+            weights = ones[: labels.size] if columns.weights is None else widened(columns.weights[here])
+            asked = kernel(Batch(labels, predictions, weights, columns.line[here]))
+            lanes[lane] = lanes[lane] or [_Table(keys(one.size)) for one in asked]
+            codes = {size: keys(size).of(columns.line[here]) for size in {one.size for one in asked}}
+            for table, one in zip(lanes[lane], asked, strict=True):
+                table.add(codes[one.size], one, weights if columns.weights is None else None)
+
+    for _ in in_lanes(rows.parts(), work):
+        pass
+    found = [[table.sums() for table in tables] for tables in lanes if tables]
+    return [sum(same[1:], same[0]) for same in zip(*found, strict=True)]
 
 
-class _Table:
-    """Sums over (number × group) that grow as rows pass by.
-
-    Rows are counted by their lines where these are few, and the lines then by groups; else by the groups of their lines.
-    """
+class _Keys:
+    """The codes that rows are counted by: their line where lines are few, else the groups of their line, part by part of the groups."""
 
     def __init__(self, members: Membership, size: int) -> None:
-        self._parts: list[tuple[NDArray[Any] | None, Histogram]] = []
+        self.counted: list[tuple[NDArray[Any] | None, Callable[[], Histogram]]] = []
         if size * members.rows <= MOST_CELLS:
-            self._parts.append((None, Histogram(members.rows, size, unpack(members.by_row(), members.groups).astype(np.float64))))
+            shares = unpack(members.by_row(), members.groups).astype(np.float64)
+            self.counted.append((None, lambda: Histogram(members.rows, size, shares)))
             return
         for block in members.parts:
             if isinstance(block, Coded):
-                self._parts.append((block.codes, Histogram(block.size + 1, size, None)))
-            else:
-                self._parts += byte_histograms(block.by_row(), size, block.size)
+                self.counted.append((block.codes, partial(Histogram, block.size + 1, size, None)))
+                continue
+            for codes, part in byte_histograms(block.by_row(), size, block.size):
+                self.counted.append((codes, partial(Histogram, part.size, size, part.shares)))
+
+    def of(self, line: NDArray[Any]) -> list[NDArray[Any]]:
+        """The codes of rows by their lines."""
+        line = line.astype(np.uint32, copy=False)
+        return [line if codes is None else codes[line] for codes, _ in self.counted]
+
+
+class _Table:
+    """Sums over (number × group) that grow as rows pass by."""
+
+    def __init__(self, keys: _Keys) -> None:
+        self._parts = [made() for _, made in keys.counted]
         self._order: list[int] = []
 
-    def add(self, line: NDArray[np.intp], asked: Counted, ones: Array | None) -> None:
+    def add(self, codes: Sequence[NDArray[Any]], asked: Counted, ones: Array | None) -> None:
         """Add the columns of some rows; one and the same column is summed once, and `ones` is known to be that."""
         unlike = {id(column): None if column is ones else column for column in asked.columns}
         place = {number: k for k, number in enumerate(unlike)}
         self._order = [place[id(column)] for column in asked.columns]
-        for codes, part in self._parts:
-            part.add(line.astype(np.uint32) if codes is None else codes[line], asked.number, list(unlike.values()))
+        for here, part in zip(codes, self._parts, strict=True):
+            part.add(here, asked.number, list(unlike.values()))
 
     def sums(self) -> Array:
         """(size, groups, columns)."""
-        return np.concatenate([part.table()[:, :, self._order] for _, part in self._parts], axis=1)
+        return np.concatenate([part.table()[:, :, self._order] for part in self._parts], axis=1)

@@ -9,7 +9,7 @@ import numpy as np
 from multivalid.evaluators import Arrays
 from multivalid.sources.engine_cells import CellTerms
 from multivalid.sources.looked_up import LineMembers
-from multivalid.sources.passing import Batch, Counted, can_pass, tabulate_passing
+from multivalid.sources.passing import Batch, Counted, tabulate_passing
 
 if TYPE_CHECKING:
     from multivalid.cells.sums import CellSums
@@ -22,37 +22,38 @@ if TYPE_CHECKING:
 
 def cells_passing(source: EngineSource, coordinate: Coordinate, grid: Grid) -> list[CellSums] | None:
     """The cells of predictions that a predictor makes, and after them those of the ones it makes them of, where these are wanted."""
-    origin, lines = source.origin, source.lines
-    if origin is None or lines is None or origin.predictor.rounding is not None or not can_pass(source.frame, lines):
+    origin = source.origin
+    rows = None if origin is None or origin.predictor.rounding is not None else origin.source.passing()
+    if origin is None or rows is None:
         return None
-    of_lines, predictor = LineMembers(lines), origin.predictor
+    of_lines, predictor = LineMembers(rows.lines), origin.predictor
     chances = [source.chance(coordinate), *([origin.source.chance(coordinate)] if origin.beside else [])]
     terms: list[CellTerms] = []
 
-    def kernel(rows: Batch) -> list[Counted]:
-        terms.clear()
-        sides = [rows.predicted(predictor, of_lines), rows.predictions][: len(chances)]
+    def kernel(batch: Batch) -> list[Counted]:
+        sides = [batch.predicted(predictor, of_lines), batch.predictions][: len(chances)]
         with np.errstate(all="ignore"):  # sums that are not finite are refused by name
-            terms.extend(
-                CellTerms.of(coordinate, chance, Arrays.ops, made, rows.labels, rows.weights, plain=source.plain)
+            here = [
+                CellTerms.of(coordinate, chance, Arrays.ops, made, batch.labels, batch.weights, plain=source.plain)
                 for chance, made in zip(chances, sides, strict=True)
-            )
-        return [Counted(grid.round(made), len(grid), one.columns) for made, one in zip(sides, terms, strict=True)]
+            ]
+        terms[:] = here  # any will do: what they say besides their columns is the same in every batch
+        return [Counted(grid.round(made), len(grid), one.columns) for made, one in zip(sides, here, strict=True)]
 
-    tables = tabulate_passing(origin.source.frame, lines, kernel, plain=source.plain)
+    tables = tabulate_passing(rows, kernel)
     return [one.sums(table) for one, table in zip(terms, tables, strict=True)]
 
 
 def terms_passing(source: EngineSource, predictor: Predicting, terms: Terms) -> Array | None:
     """Σ of every term over the rows of each group."""
-    lines = source.lines
-    if lines is None or predictor.rounding is not None or not can_pass(source.frame, lines):
+    rows = source.passing() if predictor.rounding is None else None
+    if rows is None:
         return None
-    of_lines = LineMembers(lines)
+    of_lines = LineMembers(rows.lines)
 
-    def kernel(rows: Batch) -> list[Counted]:
-        columns = terms(Arrays(), rows.predictions, rows.predicted(predictor, of_lines), rows.labels, rows.weights)
-        return [Counted(np.zeros(rows.labels.size, dtype=np.intp), 1, columns)]
+    def kernel(batch: Batch) -> list[Counted]:
+        columns = terms(Arrays(), batch.predictions, batch.predicted(predictor, of_lines), batch.labels, batch.weights)
+        return [Counted(np.zeros(batch.labels.size, dtype=np.intp), 1, columns)]
 
-    (table,) = tabulate_passing(source.frame, lines, kernel, plain=source.plain)
+    (table,) = tabulate_passing(rows, kernel)
     return np.asarray(table[0])

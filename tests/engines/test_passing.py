@@ -14,6 +14,7 @@ import multivalid as mv
 from multivalid.audit.audit import audit_source
 from multivalid.practical.all_rows import Pulls
 from multivalid.sources import engine_tables, passing, passing_tables
+from multivalid.sources.engine import EngineSource
 from multivalid.sources.open import open_source
 
 GROUPS = ["a", "b == 2 or b == 5", "b > 5", mv.cross("a", "c"), "c is None and a > 0", "flag"]
@@ -57,7 +58,7 @@ def test_every_way_gives_the_tables_of_memory(
     if way == "blocks":  # as where lines are too many to be counted
         monkeypatch.setattr(passing, "MOST_CELLS", 0)
     if way == "pushed":
-        monkeypatch.setattr(passing_tables, "can_pass", lambda frame, lines: False)
+        monkeypatch.setattr(EngineSource, "passing", lambda source: None)
     here, there = (
         open_source("y", "p", groups=groups, target=made.property, data=where, sample_weight=weight)
         for where in (data, entered(data, engine))

@@ -1,0 +1,106 @@
+"""Columns of whole numbers as one code per row, and which combinations of their values occur how often, learned as rows pass by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_CODES = 1 << 22  # codes that are counted in a table
+MOST_TABLES = 8  # tables of counts kept before they are added up
+Values = NDArray[np.int64]
+
+
+class KeyColumn(NamedTuple):
+    """Whole numbers, and where they are missing (the number there means nothing), if anywhere."""
+
+    values: NDArray[Any]
+    missing: NDArray[np.bool_] | None
+
+
+class Digit(NamedTuple):
+    """A column's place in the code: its distance from the least value; the last digit where it is missing, if it is anywhere."""
+
+    least: int
+    size: int
+    gaps: bool
+
+
+Digits = tuple[Digit, ...]
+
+
+def digits_of(columns: Sequence[KeyColumn]) -> Digits | None:
+    """Digits that hold the values of some rows; None where there would be too many codes."""
+    made, codes = [], 1
+    for values, missing in columns:
+        least, most = (int(values.min()), int(values.max())) if values.size else (0, 0)
+        made.append(Digit(least, most - least + 1 + (missing is not None), missing is not None))
+        codes *= made[-1].size
+    return tuple(made) if codes <= MOST_CODES else None
+
+
+def codes_of(columns: Sequence[KeyColumn], digits: Digits) -> NDArray[Any]:
+    """The code of every row: the first column is the lowest digit."""
+    size = int(np.prod([digit.size for digit in digits]))
+    kind = np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.uint32
+    code: NDArray[Any] = np.zeros(columns[0].values.size, dtype=kind)
+    stride = 1
+    for (values, missing), digit in zip(columns, digits, strict=True):
+        # Unsigned arithmetic wraps around, and what comes out is below the size.
+        place: NDArray[Any] = np.subtract(values.astype(kind, copy=False), kind(digit.least % (1 << 8 * np.dtype(kind).itemsize)))
+        if missing is not None:
+            place[missing] = digit.size - 1
+        code += place * kind(stride) if stride > 1 else place
+        stride = min(stride * digit.size, size - 1)
+    return code
+
+
+def values_of(codes: NDArray[Any], digits: Digits) -> Values:
+    """Two lines per column: its value in each code, 0 where it is missing, and whether it is."""
+    lines, left = [], np.asarray(codes, dtype=np.int64)
+    for digit in digits:
+        left, place = np.divmod(left, digit.size)
+        missing = digit.gaps & (place == digit.size - 1)
+        lines += [np.where(missing, 0, place + digit.least), missing.astype(np.int64)]
+    return np.array(lines, dtype=np.int64).reshape(2 * len(digits), -1)
+
+
+@dataclass
+class Tally:
+    """Which combinations of values occur, and how often; None in `lines` where they are too many."""
+
+    most: int
+    lines: Values | None = None  # `values_of` them, and the last line how many rows have them
+    _counts: dict[Digits, NDArray[np.intp]] = field(default_factory=dict)
+
+    def add(self, digits: Digits, counts: NDArray[np.intp]) -> bool:
+        """Count the codes of some rows; whether combinations are still few enough."""
+        if digits in self._counts:
+            self._counts[digits] += counts
+            return True
+        self._counts[digits] = counts
+        return len(self._counts) <= MOST_TABLES or self.close()
+
+    def close(self) -> bool:
+        """Add up what was counted."""
+        parts = [] if self.lines is None else [self.lines]
+        for digits, counts in self._counts.items():
+            codes = np.flatnonzero(counts)
+            parts.append(np.concatenate([values_of(codes, digits), counts[None, codes]]))
+        self._counts = {}
+        if len(parts) > 1:
+            self.lines = _merged(np.concatenate(parts, axis=1))
+        elif parts:
+            self.lines = parts[0]
+        return self.lines is None or self.lines.shape[1] <= self.most
+
+
+def _merged(lines: Values) -> Values:
+    """Lines that agree in all but their last as one, their last added up."""
+    order = np.lexsort(lines[:-1])
+    lines = lines[:, order]
+    new = np.append(True, (lines[:-1, 1:] != lines[:-1, :-1]).any(axis=0))
+    return np.concatenate([lines[:-1, new], np.add.reduceat(lines[-1], np.flatnonzero(new))[None]])
