@@ -12,6 +12,7 @@ from multivalid.groups.membership import Membership
 from multivalid.joint.algorithm import JointPatch
 from multivalid.joint.default_levels import MOST_CELLS, _most_levels
 from multivalid.joint.predictor import PairLevelPredictor
+from tests.joint.test_algorithm import fitted
 
 
 def moved_by_hand(predictor: PairLevelPredictor, prediction: np.ndarray, groups: list[int]) -> list[float]:
@@ -48,3 +49,16 @@ def test_as_many_levels_as_the_table_has_room_for(levels, groups):
     assert (first, second) == tuple(min(int(one * times), MOST_LEVELS) for one in levels)
     if times > 1:
         assert first * second * groups <= MOST_CELLS, "as few cells as there is room for"
+
+
+@pytest.mark.parametrize("seed", [1, 4, 7, 14])
+def test_the_least_drop_is_that_of_the_mean_score_replayed_patch_by_patch(seed):
+    pair, rows, _, made = fitted(seed)
+    scores = []
+    for count in range(len(made.predictor.patches) + 1):
+        first = PairLevelPredictor(made.predictor.grids, made.predictor.patches[:count]).predict(rows.predictions, rows.membership)[:, 0]
+        scores.append(np.average(pair.first.score(first, rows.labels), weights=rows.weights))
+    drops = [-step for step, patch in zip(np.diff(scores), made.predictor.patches, strict=True) if patch.side == 0]
+    assert rows.weights.sum() != pytest.approx(1.0), "the case must be there"
+    assert made.certificate.least_drop[0] == pytest.approx(min(drops, default=np.nan), rel=1e-6, nan_ok=True)
+    assert seed not in (1, 4) or drops
