@@ -6,10 +6,12 @@ from math import log
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 
+import multivalid as mv
 from multivalid.audit.pair_cells import PairCells
-from multivalid.audit.risk_tests import Dependence, Outcomes, christoffersen, frequency_tails
+from multivalid.audit.risk_tests import Dependence, Outcomes, christoffersen, frequency_tails, severity
+from multivalid.audit.severity_law import NORMAL, PROBABILITY, severity_tails
 from multivalid.cells.clusters import FEWEST
 
 
@@ -49,3 +51,54 @@ def test_two_days_are_enough_for_the_order_of_exceedances():
     assert statistic == pytest.approx(by_hand)
     assert p == pytest.approx(chi2.sf(by_hand, 2))
     assert np.isnan(christoffersen(np.array([True]), tau)).all()
+
+
+def test_two_exceedances_are_enough_for_their_severity():
+    exceeded = np.arange(50) < 2
+    excess = np.where(exceeded, np.array([0.5, 2.5] + 48 * [0.0]), 0.0)
+    rows = Outcomes(exceeded, np.zeros(50, dtype=bool), np.ones(50), 0.96)
+    found = severity(excess, rows, Dependence())
+    assert found.mean == pytest.approx(1.5)
+    assert np.isfinite(found.tails).all()
+    alone = severity(
+        np.where(np.arange(50) < 1, 0.5, 0.0), Outcomes(np.arange(50) < 1, rows.tied, rows.weights, 0.96), Dependence()
+    )
+    assert np.isnan(alone.tails).all()
+
+
+@pytest.mark.parametrize("tied", [0, 1, 2, 9])
+def test_the_spread_of_severity_by_hand(tied):
+    """Weighted ratios about their mean, and the number of exceedances as far as ties make up for it."""
+    rng = np.random.default_rng(11)
+    weight, excess = rng.integers(1, 4, 120).astype(float), np.zeros(120)
+    excess[:7] = rng.exponential(1.4, 7)
+    equal = (np.arange(120) >= 7) & (np.arange(120) < 7 + tied)
+    rows = Outcomes(np.arange(120) < 7, equal, weight, 0.9)
+    w, ratio, ties = weight[:7], excess[:7], weight[7 : 7 + tied].sum()
+    tail = min(max(w.sum(), 0.1 * weight.sum()), w.sum() + ties)
+    own, effective = np.average(ratio, weights=w), w.sum() ** 2 / (w @ w)
+    counted = own**2 * min((w @ w) * (1 - w.sum() / weight.sum()), ties**2 / 4)
+    variance = (((w * (ratio - own)) ** 2).sum() * effective / (effective - 1) + counted) / tail**2
+    found = severity(excess, rows, Dependence())
+    assert found.mean == pytest.approx(w @ ratio / tail)
+    assert found.spread == pytest.approx(variance**0.5)
+
+
+def test_beyond_the_table_a_tail_falls_as_steeply_as_in_its_last_part():
+    last, before = NORMAL[-1][0], NORMAL[-1][1]
+    steep = log(PROBABILITY[0] / PROBABILITY[1]) / (last - before)
+    for far in (0.0, 0.5, 3.0):
+        assert severity_tails(last + far, 1e9)[1] == pytest.approx(PROBABILITY[0] * np.exp(steep * far))
+
+
+def test_the_shortfall_that_would_be_detected_by_hand():
+    """At 5 % two-sided over two groups, found four times in five; an X of mean 1 + d comes from an ES short of d·(ES − VaR)."""
+    rng = np.random.default_rng(5)
+    y, var = rng.standard_t(5, 4000), 2.0
+    group = np.arange(4000) % 3 == 0
+    found = mv.backtest(y, np.full(4000, var), np.full(4000, 2.9), tau=0.95, groups=[group]).table
+    for g, inside in enumerate((np.ones(4000, dtype=bool), group)):
+        ratio = (y[inside & (y > var)] - var) / 0.9
+        # The standard error of the mean of X, in units of ES: X times (ES − VaR)/ES.
+        away = (norm.ppf(1 - 0.05 / 4) + norm.ppf(0.8)) * ratio.std(ddof=1) / np.sqrt(ratio.size) * 0.9 / 2.9
+        assert found["detectable_es"][g] == pytest.approx(away / (1 + away), rel=0.05)

@@ -56,7 +56,9 @@ def test_the_least_drop_is_that_of_the_mean_score_replayed_patch_by_patch(seed):
     pair, rows, _, made = fitted(seed)
     scores = []
     for count in range(len(made.predictor.patches) + 1):
-        first = PairLevelPredictor(made.predictor.grids, made.predictor.patches[:count]).predict(rows.predictions, rows.membership)[:, 0]
+        first = PairLevelPredictor(made.predictor.grids, made.predictor.patches[:count]).predict(rows.predictions, rows.membership)[
+            :, 0
+        ]
         scores.append(np.average(pair.first.score(first, rows.labels), weights=rows.weights))
     drops = [-step for step, patch in zip(np.diff(scores), made.predictor.patches, strict=True) if patch.side == 0]
     assert rows.weights.sum() != pytest.approx(1.0), "the case must be there"
