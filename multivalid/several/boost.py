@@ -19,7 +19,7 @@ from multivalid.discover.grow import Node, grow
 from multivalid.discover.histogram import add_to_rows
 from multivalid.evaluators import DenseMembers
 from multivalid.groups.membership import Membership
-from multivalid.practical.accept import NEEDED_ROWS, sharing_rows, t_statistic, z_statistic
+from multivalid.practical.accept import z_statistic
 from multivalid.properties.base import Array
 from multivalid.several.forest import ColumnTrees
 from multivalid.several.tree_columns import TreeColumn, columns_of
@@ -58,19 +58,30 @@ class Losses(Protocol):
 
 
 class Trial:
-    """Trees that were grown without the rows held out, the first in a random order, and what those say of them."""
+    """Trees that were grown without the rows held out, the first in a random order.
 
-    def __init__(self, start: Array, before: Array, losses: Losses, given: Array, membership: Membership, rounds: int) -> None:
-        """At most so many on top of `start`; the first rows say by how much they beat what loses `before` there."""
-        count, cut = len(given), before.size
+    Attributes
+    ----------
+    held : Losses
+        Of the rows held out.
+    rounds : int
+        After how many the rows held out lose least.
+    there : array (columns, rows)
+        η of the rows held out after these.
+    z : float
+        By how many standard errors they lean towards it from where the trees started.
+    """
+
+    def __init__(self, start: Array, cut: int, losses: Losses, given: Array, membership: Membership, rounds: int) -> None:
+        """At most so many on top of `start`; so many rows at the front say how many are worth it."""
+        count = len(given)
         held, rest = np.arange(cut), np.arange(cut, count)
         self.losses, self.columns = losses, columns_of(given, membership)
         self.codes = ColumnTrees(tuple(self.columns), ()).codes(list(given.T), DenseMembers(membership, 0, count))
-        judge = _Judge(start[:, held], losses.take(held), self.codes[held])
+        self.held = losses.take(held)
+        judge = _Judge(start[:, held], self.held, self.codes[held])
         made = _rounds(self.columns, start[:, rest], losses.take(rest), self.codes[rest], rounds, judge)
-        gained = before - judge.best
-        self.gain, self.t, self.z = float(gained.mean()), t_statistic(gained), judge.evidence(start[:, held])
-        self.told = judge.rounds > 0 and sharing_rows(gained) >= NEEDED_ROWS
+        self.rounds, self.there, self.z = judge.rounds, judge.there, judge.evidence(start[:, held])
         self.trees = [some[: judge.rounds] for some in made]
         self.rounds_of_all = round(judge.rounds * count / rest.size)
 

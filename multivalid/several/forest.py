@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 from multivalid import json_checks as read
 from multivalid.discover.bins import Codes
 from multivalid.discover.codec import MOST_TREES, tree_from_json, tree_to_json
-from multivalid.discover.forest import PackedTrees, splits
+from multivalid.discover.forest import PackedTrees, scaled, splits
 from multivalid.discover.grow import Node, Split
 from multivalid.errors import ModelFileError
 from multivalid.evaluators import Evaluator, Members
@@ -44,6 +44,10 @@ class ColumnTrees:
         used = sorted({split.column for some in trees for tree in some for split in splits(tree)})
         place = {column: k for k, column in enumerate(used)}
         return cls(tuple(columns[column] for column in used), tuple(tuple(_moved(tree, place) for tree in some) for some in trees))
+
+    def times(self, rate: float) -> ColumnTrees:
+        """With every leaf multiplied."""
+        return replace(self, trees=tuple(tuple(scaled(tree, rate) for tree in some) for some in self.trees))
 
     def codes(self, given: Sequence[Array], members: Members) -> Codes:
         """What the trees look at, of rows in memory."""

@@ -77,10 +77,15 @@ class OneWhole:
     depth: ClassVar[int] = 4
     rate: ClassVar[float] = 0.2
 
+    @property
+    def codes(self) -> Index:
+        """The label of each row, by number."""
+        return self.outcomes.labels.astype(np.intp)
+
     def residuals(self, eta: Array) -> list[Array]:
         """w·V of each class."""
         share = _shares(eta)
-        share[self.outcomes.labels.astype(np.intp), np.arange(len(self.outcomes))] -= 1
+        share[self.codes, np.arange(len(self.outcomes))] -= 1
         return list(self.outcomes.weights * share)
 
     def slopes(self, eta: Array) -> list[Array]:
@@ -94,7 +99,7 @@ class OneWhole:
 
     def leans(self, first: Array, then: Array) -> tuple[Array, Array]:
         """How far rows lean from one η towards another, and its variance if the first is right (see `accept.HeldOut`)."""
-        return lean_of_shares(_shares(first), _shares(then), self.outcomes.labels.astype(np.intp), self.outcomes.weights)
+        return lean_of_shares(_shares(first), _shares(then), self.codes, self.outcomes.weights)
 
     def take(self, rows: Index) -> OneWhole:
         """The same for some of the rows."""

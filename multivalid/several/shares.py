@@ -128,7 +128,11 @@ class Shares:
         """The same model with other coefficients."""
         sizes = [self.curve.shape[1], self.own.shape[1], self.groups.shape[1] * self.groups.shape[2]]
         curve, own, groups, crossings = np.split(table, np.cumsum(sizes), axis=1)
-        return replace(self, curve=curve, own=own, groups=groups.reshape(self.groups.shape), crossings=crossings)
+        return self.with_tables(curve, own, groups.reshape(self.groups.shape), crossings)
+
+    def with_tables(self, curve: Array, own: Array, groups: Array, crossings: Array) -> Shares:
+        """The same, table by table."""
+        return replace(self, curve=curve, own=own, groups=groups, crossings=crossings)
 
     @property
     def bent(self) -> NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dtrtri
 
 from multivalid.groups.membership import Membership
 from multivalid.practical.blocks import Blocks, CodeBlock
@@ -27,7 +28,8 @@ Single = NDArray[np.float32]  # features and residuals: single precision is exac
 Free = NDArray[np.bool_]  # which coefficients of a class may move
 CHUNK = 1 << 12
 KEPT = 400_000_000  # bytes of features that stay in memory; beyond, they are made anew for each pass
-CURVED_ROWS = 20_000  # the curvature needs fewer rows than the gradient
+CURVED_ROWS = 6_000  # the curvature needs fewer rows than the gradient
+SETTLING = 20_000  # rows that settle directions and knots
 MOST_CURVED = 5_000_000  # numbers in the curvature blocks of all classes; beyond, groups have a diagonal each
 MOST_SLOPES = 1_200  # coefficients of a class up to which groups get slopes
 STEPS = 60
@@ -118,7 +120,7 @@ class Passes:
             table = np.concatenate([np.zeros((len(amounts), 1)), amounts[:, block.groups]], axis=1).astype(np.float32)
             pulls += table[:, block.codes]
         eta = chunk.logs + model.curve.astype(np.float32) @ chunk.shared
-        eta += np.einsum("kf,kfr->kr", model.own.astype(np.float32), chunk.own)
+        eta += (model.own[:, None].astype(np.float32) @ chunk.own)[:, 0]
         eta += (pulls.reshape(classes, width, -1) * chunk.along).sum(axis=1)
         return np.asarray(eta + model.crossings.astype(np.float32) @ chunk.both)
 
@@ -130,7 +132,7 @@ class Passes:
         sums[:, self.rows.blocks.line_at] = pulled @ chunk.lines.T
         for block in chunk.coded:
             sums[:, block.groups] = block.sums_of_lines(pulled)
-        parts = [residual @ chunk.shared.T, np.einsum("kr,kfr->kf", residual, chunk.own)]
+        parts = [residual @ chunk.shared.T, (chunk.own @ residual[:, :, None])[:, :, 0]]
         return np.concatenate([*parts, sums.reshape(classes, -1), residual @ chunk.both.T], axis=1).astype(np.float64)
 
     def evaluate(self, model: Shares) -> tuple[float, Array]:
@@ -219,7 +221,7 @@ class _Metric:
 
     def __init__(self, curvature: list[Array], ridge: Array) -> None:
         self._roots = [np.linalg.cholesky(block + np.diag(ridge + _floor(np.diag(block)))) for block in curvature]
-        self._inverse = [np.linalg.inv(root) for root in self._roots]
+        self._inverse = [dtrtri(root, lower=True)[0] for root in self._roots]
 
     def forward(self, table: Array) -> Array:
         """Coefficients as coordinates."""
@@ -276,4 +278,4 @@ def crossings_of(passes: Passes, model: Shares) -> NDArray[np.intp]:
 
 def directions_of(rows: ClassRows) -> Directions:
     """From at most so many rows as settle it."""
-    return Directions.of(rows.logs[:CURVED_ROWS], rows.weights[:CURVED_ROWS])
+    return Directions.of(rows.logs[:SETTLING], rows.weights[:SETTLING])

@@ -2,66 +2,120 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import sys
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from multivalid.evaluators import Arrays, Evaluator, Members, in_memory
+from multivalid.practical.accept import NEEDED_ROWS, sharing_rows, t_statistic
 from multivalid.practical.data import Matching, Outcomes
 from multivalid.properties.base import Array
 from multivalid.properties.target import Target
 from multivalid.several import boost
+from multivalid.several.forest import ColumnTrees
 from multivalid.several.losses import OneWhole, OwnScales
+from multivalid.several.mixture import Mixture, crossed
 from multivalid.several.predictor import ColumnsPredictor
 from multivalid.sources.memory import MemorySource as Rows
+
+ENOUGH = 100_000  # rows for the first trees, which only say whether any gain anything
+
+
+@dataclass(frozen=True)
+class Grown:
+    """Trees that rows held out confirm, and how they are mixed with the model that they stand beside (classes only)."""
+
+    trees: ColumnTrees
+    mixture: Mixture | None
 
 
 def with_trees(
     rows: Rows, target: Target, ground: ColumnsPredictor, rival: ColumnsPredictor, seed: int, *, anew: bool
-) -> tuple[ColumnsPredictor | None, str]:
-    """`ground` with trees, if they are better than `rival` on rows held out, and what to say of them; `rows` keep the constraint.
+) -> tuple[Grown | None, str]:
+    """Trees on top of `ground`, if they are better than `rival` on rows held out, and what to say of them; `rows` keep the constraint.
 
     Held out are the first rows in the order that the seed draws: a tenth, or with `anew` a fifth, and trees that are kept are then grown
     again on all rows.
     """
     if len(rows) < boost.LEAST_ROWS:
         return None, ""
-    trial, start = _tried(rows, target, ground, rival, seed, boost.MOST_ROUNDS, 5 if anew else 10)
+    tried = _Tried.of(rows, target, ground, rival, seed, boost.MOST_ROUNDS, 5 if anew else 10)
+    trial, gained = tried.trial, tried.before - tried.after
+    gain, t = float(gained.mean()), t_statistic(gained)
     corrected = rival.together is not None or any(part.model is not None for part in rival.links)
-    found = f"t = {trial.t:.1f}" if corrected else f"z = {trial.z:.1f}"
-    enough = trial.t >= boost.NEEDED_FOR_MORE if corrected else trial.z > boost.NEEDED_FOR_ANY and trial.gain > 0
-    kept = trial.told and enough
-    said = f"Trees over groups and all columns: held-out loss gain {trial.gain:.3g} ({found}), "
-    if not kept:
+    found = f"t = {t:.1f}" if corrected else f"z = {trial.z:.1f}"
+    enough = t >= boost.NEEDED_FOR_MORE if corrected else trial.z > boost.NEEDED_FOR_ANY and gain > 0
+    said = f"Trees over groups and all columns: held-out loss gain {gain:.3g} ({found}), "
+    if not (enough and trial.rounds > 0 and sharing_rows(gained) >= NEEDED_ROWS):
         return None, f"{said}dropped."
-    trees = trial.grown_again(start) if anew else trial.grown()
-    return replace(ground, trees=trees), f"{said}kept, in place of patches and of richer models."
+    trees = trial.grown_again(tried.start) if anew else trial.grown()
+    mixture = tried.mixture
+    if mixture is None:
+        return Grown(trees, None), f"{said}kept, in place of patches and of richer models."
+    return Grown(trees, mixture), f"{said}kept, {mixture.share:.2f} of them beside {1 - mixture.share:.2f} of what was kept before."
 
 
 def improve(rows: Rows, target: Target, ground: ColumnsPredictor, seed: int) -> bool:
     """Whether the first trees that stand on `ground` make it better on rows held out."""
     if len(rows) < boost.LEAST_ROWS:
         return False
-    trial, _ = _tried(rows, target, ground, ground, seed, boost.FIRST, 5)
-    return trial.t >= boost.NEEDED_FOR_MORE
+    tried = _Tried.of(rows, target, ground, ground, seed, boost.FIRST, 5, ENOUGH)
+    trial = tried.trial
+    return trial.rounds > 0 and t_statistic(tried.before - trial.held.losses(trial.there)) >= boost.NEEDED_FOR_MORE
 
 
-def _tried(
-    rows: Rows, target: Target, ground: ColumnsPredictor, rival: ColumnsPredictor, seed: int, rounds: int, held_out: int
-) -> tuple[boost.Trial, Array]:
-    """Trees on top of `ground` beside `rival`, on rows in the order that the seed draws, and what they stand on."""
-    mixed = rows.take(np.random.default_rng(seed).permutation(len(rows)))
-    outcomes = Outcomes(mixed.labels, mixed.weights / mixed.weights.mean())
-    cut = len(rows) // held_out
-    held = mixed.take(np.arange(cut))
-    before = outcomes.weights[:cut] * target.losses(rival.predict(held.predictions, held.membership), held.labels)
-    losses: boost.Losses = OneWhole(target, outcomes)
-    if not target.coupled:
-        scales = [Matching(one.predicted, part.link) for one, part in zip(target.coordinates, ground.links, strict=True)]
-        losses = OwnScales(target, scales, outcomes)
-    start, seen = _starts(ground, mixed), np.column_stack(ground.looked_at(Arrays(), list(mixed.predictions.T)))
-    return boost.Trial(start, before, losses, seen, mixed.membership, rounds), start
+@dataclass(frozen=True)
+class _Tried:
+    """Trees on top of `ground` beside `rival`, on rows in the order that the seed draws, and what they stand on.
+
+    `before` is what the rival loses on the rows held out, `stood` its η there.
+    """
+
+    trial: boost.Trial
+    start: Array
+    before: Array
+    stood: Array
+
+    @classmethod
+    def of(
+        cls,
+        rows: Rows,
+        target: Target,
+        ground: ColumnsPredictor,
+        rival: ColumnsPredictor,
+        seed: int,
+        rounds: int,
+        held_out: int,
+        most: int = sys.maxsize,
+    ) -> _Tried:
+        """With one row of so many held out, and grown on at most so many."""
+        cut = len(rows) // held_out
+        mixed = rows.take(np.random.default_rng(seed).permutation(len(rows))[: cut + most])
+        outcomes = Outcomes(mixed.labels, mixed.weights / mixed.weights.mean())
+        held = mixed.take(np.arange(cut))
+        before = outcomes.weights[:cut] * target.losses(rival.predict(held.predictions, held.membership), held.labels)
+        losses: boost.Losses = OneWhole(target, outcomes)
+        if not target.coupled:
+            scales = [Matching(one.predicted, part.link) for one, part in zip(target.coordinates, ground.links, strict=True)]
+            losses = OwnScales(target, scales, outcomes)
+        start, seen = _starts(ground, mixed), np.column_stack(ground.looked_at(Arrays(), list(mixed.predictions.T)))
+        stood = _starts(rival if rival.together is not None or rival.parts else ground, held)
+        return cls(boost.Trial(start, cut, losses, seen, mixed.membership, rounds), start, before, stood)
+
+    @cached_property
+    def mixture(self) -> Mixture | None:
+        """Of the rival and the trees, where columns share one whole."""
+        held = self.trial.held
+        return Mixture.of(self.stood, self.trial.there, held.codes, held.outcomes.weights) if isinstance(held, OneWhole) else None
+
+    @cached_property
+    def after(self) -> Array:
+        """What trees lose on the rows held out, mixed as the other half of them chooses."""
+        held, there = self.trial.held, self.trial.there
+        return held.losses(crossed(self.stood, there, held.codes, held.outcomes.weights) if isinstance(held, OneWhole) else there)
 
 
 def _starts(ground: ColumnsPredictor, rows: Rows) -> Array:

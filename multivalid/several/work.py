@@ -54,10 +54,15 @@ def _together(rows: Rows, target: Target, goal: Goal, untouched: ColumnsPredicto
     ground, rival = replace(untouched, together=tried.untouched), replace(untouched, together=tried.kept)
     # Trees do best where they stand on the input alone, and take long there: first a look whether any improve on what is kept.
     if tried.kept is None or improve(rows, target, rival, goal.seed):
-        grown, said = with_trees(rows, target, ground, rival, goal.seed, anew=True)
+        grown, said = with_trees(rows, target, ground, rival, goal.seed, anew=len(rows) < practical.ONE_SPLIT)
     else:
         grown, said = None, "Trees over groups and all columns: the first ones gained nothing on held-out rows, dropped."
-    predictor = grown if grown is not None else replace(untouched, together=tried.on_all_rows())
+    model = tried.on_all_rows()
+    if grown is None or grown.mixture is None:
+        predictor = replace(untouched, together=model)
+    else:
+        together = grown.mixture.under_trees(tried.untouched if model is None else model)
+        predictor = replace(untouched, together=together, trees=grown.trees.times(grown.mixture.share))
     return Worked(predictor, note="\n".join(filter(None, [tried.report, said])))
 
 
@@ -68,5 +73,7 @@ def _one_by_one(rows: Rows, target: Target, goal: Goal, untouched: ColumnsPredic
         for k, one in enumerate(target.coordinates)
     ]
     alone = replace(untouched, parts=[one.predictor for one in fits])
-    grown, said = with_trees(rows, target, without_patches(alone), alone, goal.seed, anew=len(rows) < practical.ONE_SPLIT)
-    return Worked(alone if grown is None else grown, notes=[one.note for one in fits], note=said)
+    ground = without_patches(alone)
+    grown, said = with_trees(rows, target, ground, alone, goal.seed, anew=len(rows) < practical.ONE_SPLIT)
+    predictor = alone if grown is None else replace(ground, trees=grown.trees)
+    return Worked(predictor, notes=[one.note for one in fits], note=said)
