@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from multivalid.cells.inference import mean_variance
 from multivalid.cells.limits import ErrorLimits
 from multivalid.cells.pearson import quantile
 from multivalid.cells.statistics import CellStatistics
@@ -87,3 +88,17 @@ def test_limits_of_the_error_solve_their_equation(skewness):
     assert (limits.lower(0.05) < limits.debiased).all()
     assert (limits.upper(0.05) > limits.debiased).all()
     assert limits.lower(0.05)[0] > 0, "the case must be there"
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_the_variance_of_a_mean_is_the_same_in_any_unit_of_weights(unit):
+    """v² less the mean of V_i·V_j over pairs of different rows; v² itself where one row has all the weight."""
+    w, v = np.array([1.0, 2.0, 0.5, 3.0]) * unit, np.array([0.3, -1.0, 0.8, 0.1])
+    pairs = [(i, j) for i in range(4) for j in range(4) if i != j]
+    mean = np.average(v, weights=w)
+    by_hand = mean**2 - sum(w[i] * w[j] * v[i] * v[j] for i, j in pairs) / sum(w[i] * w[j] for i, j in pairs)
+    four = np.array([4.0])
+    found = mean_variance(four, w.sum(keepdims=True), np.array([mean]), np.array([w @ w]), np.array([(w * v) @ (w * v)]))
+    assert found[0] == pytest.approx(by_hand)
+    alone = np.array([unit]), np.array([0.7]), np.array([unit**2]), np.array([(0.7 * unit) ** 2])
+    assert mean_variance(four, *alone)[0] == pytest.approx(0.49)
