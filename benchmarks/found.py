@@ -273,7 +273,7 @@ def damaged(seeds: Sequence[int], count: int = 200_000) -> None:
             outcome["forged: refused"] += 1
         else:
             outcome["forged: other trees"] += 1
-            assert np.isfinite(made.added(np.zeros((1, len(made.bins)), dtype=np.uint8))).all()
+            assert np.isfinite(made.sums(np.zeros((1, len(made.bins)), dtype=np.uint8))).all()
     print(f"{count:,} damaged texts of trees: {outcome}", flush=True)
 
 

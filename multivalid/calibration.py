@@ -15,7 +15,7 @@ from multivalid import validate
 from multivalid.errors import InputError
 from multivalid.evaluators import RowMembers
 from multivalid.groups.family import FittedGroups
-from multivalid.model_file import Ends, described, read_model
+from multivalid.model_file import Ends, describe, read_model
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.properties.target import Target
 from multivalid.storage import write_json
@@ -54,8 +54,6 @@ class Calibration(Generic[T, C]):
         The ordered moves: `Patch` (group, source level, target level), or in practical mode `Shift` (round, group, level, amount).
     certificate : Certificate
         What is guaranteed.
-    levels : array or None
-        Level of each fitted row (None after loading).
     """
 
     kind: ClassVar[str] = "multivalid.calibration"
@@ -66,13 +64,14 @@ class Calibration(Generic[T, C]):
         groups: FittedGroups,
         predictor: Predictor,
         certificate: C | Callable[[], C],
-        levels: NDArray[np.intp] | None = None,
+        levels: NDArray[np.intp] | Callable[[], NDArray[np.intp]] | None = None,
         rows: Source | None = None,
         seen: Ends | None = None,
+        judged: Audit | None = None,
     ) -> None:
         self.property, self.groups, self.predictor, self._stated = property, groups, predictor, certificate
-        self.levels, self.seen, self._rows = levels, seen, rows
-        self._judged: Audit | None = None
+        self._levels, self._rows, self._judged = levels, rows, judged  # `judged`: the audit of the rows held out
+        self.seen = seen  # how far the predictions reach that it was fitted on
 
     @cached_property
     def certificate(self) -> C:
@@ -82,15 +81,12 @@ class Calibration(Generic[T, C]):
         self._stated = made  # what it was worked out from may go
         return made
 
-    def judged_by(self, found: Audit | None) -> Self:
-        """The same, knowing the audit of the rows held out that its certificate rests on."""
-        self._judged = found
-        return self
-
-    def fitted_on(self, rows: Source) -> Self:
-        """The same, knowing how far the predictions of these rows reach."""
-        self.seen = rows.ends
-        return self
+    @cached_property
+    def levels(self) -> NDArray[np.intp] | None:
+        """Level of each fitted row; None after loading, and where rows stayed in an engine."""
+        known = self._levels
+        self._levels = None
+        return known() if callable(known) else known
 
     @property
     def grids(self) -> tuple[Grid, ...]:
@@ -284,15 +280,15 @@ class Calibration(Generic[T, C]):
         0.015625
         """
         from multivalid.audit.audit import audit_source
-        from multivalid.calibration_rows import calibrated_rows, given_rows, open_rows
+        from multivalid.calibration_rows import calibrate_rows, given_rows, open_rows
 
         given = given_rows(self, y_true, y_pred, data, sample_weight, {"cluster": cluster, "groups": groups})
-        return audit_source(calibrated_rows(self, open_rows(self, given.accept(positive, missing_rows))), self.property)
+        return audit_source(calibrate_rows(self, open_rows(self, given.accept(positive, missing_rows))), self.property)
 
     def _predicted(self, predictions: Any, membership: Any, data: Any) -> Any:
         """Calibrated predictions; trees found in columns read them from the frame."""
         if isinstance(self.predictor, LinkPredictor):
-            return self.predictor.predict(predictions, membership, self.predictor.found(data, predictions))
+            return self.predictor.predict(predictions, membership, self.predictor.tree_sums(data, predictions))
         return self.predictor.predict(predictions, membership)
 
     def report(
@@ -342,7 +338,7 @@ class Calibration(Generic[T, C]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without the rows it was judged on."""
-        return {**self.__dict__, "_stated": self.certificate, "_rows": None, "_judged": None}
+        return {**self.__dict__, "_stated": self.certificate, "levels": self.levels, "_rows": None, "_judged": None}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one JSON file, whole or not at all; `multivalid.load` reads it back.
@@ -360,11 +356,11 @@ class Calibration(Generic[T, C]):
 
     def to_json(self) -> dict[str, Any]:
         """The model as plain data."""
-        return described(self.kind, self.property, self.groups, self.predictor, self.certificate, self.seen)
+        return describe(self.kind, self.property, self.groups, self.predictor, self.certificate, self.seen)
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """The model that `to_json` described, every part checked."""
+        """The model that `to_json` describe, every part checked."""
         made: Any = read_model(content, cls.kind)
         return cls(made.property, made.groups, made.predictor, made.certificate, seen=made.seen)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multivalid.audit.audit import audit_source
-from multivalid.calibration_rows import calibrated_rows, open_rows
+from multivalid.calibration_rows import calibrate_rows, open_rows
 from multivalid.report.origin import origin
 from multivalid.report.page import write
 from multivalid.report.sources import Chapter, Story
@@ -43,7 +43,7 @@ def write_report(
         ]
         heading = title or "A calibration and what it guarantees"
         return write(Story(target, heading, chapters, model.certificate, model.groups.notes, facts), path)
-    after = audit_source(calibrated_rows(model, source), model.property)
+    after = audit_source(calibrate_rows(model, source), model.property)
     levels = after.grids if len(after.grids) > 1 else after.grids[0]
     before = audit_source(source, model.property, levels, beyond=True)  # both on the same levels
     made: Path = after.report(path, before=before, certificate=model.certificate, title=title, settings=facts)

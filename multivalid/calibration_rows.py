@@ -36,7 +36,7 @@ def open_rows(model: Calibration[Any, Any], given: Given) -> Source:
     return source if model.seen is None else noting_unseen(source, model.seen)
 
 
-def calibrated_rows(model: Calibration[Any, Any], source: Source) -> Source:
+def calibrate_rows(model: Calibration[Any, Any], source: Source) -> Source:
     """The same rows with the calibrated predictions in place of the model's own."""
     if isinstance(source, MemorySource):
         return source.with_predictions(model._predicted(source.predictions, source.membership, source.own_frame))

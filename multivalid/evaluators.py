@@ -195,6 +195,17 @@ class DenseMembers(NoColumns):
             group -= size
         raise IndexError(group)
 
+    def sums(self, values: Array) -> Array:
+        """Σ of each line of values over each group: lines × groups."""
+        short = values.astype(np.float32)
+        found: list[Array] = []
+        for places, size in self._parts:
+            if places.ndim == 1:
+                found.append(np.stack([np.bincount(places, line, size + 1)[1:] for line in values]))
+            else:
+                found.append((short @ places.T.astype(np.float32)).astype(np.float64))
+        return np.concatenate(found, axis=1)
+
 
 def _add_lines(out: Array, lines: NDArray[np.uint8], values: Array) -> None:
     part = np.empty_like(out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from multivalid.batch.control import Control, Progress, reporter
+from multivalid.batch.control import Control, Progress
 from multivalid.collateral import with_collateral
 from multivalid.fit_options import Asked, FitOptions, OnInterrupt, refuse_clusters
 from multivalid.fit_rows import Searched, open_to_fit
@@ -148,26 +148,27 @@ def multicalibrate(
     """
     target = require(property)
     target = target if losses else target.of_returns()
-    control = Control(max_updates, reporter(progress), on_interrupt == "return")
+    control = Control(max_updates, progress, on_interrupt == "return")
     asked = Asked(mode, grid, m, alpha, lipschitz, batched, control, random_state)
     asked.check(target, max_updates, on_interrupt)
-    refuse_clusters(cluster, target, data, (blocks, time))
+    if cluster is not None:
+        refuse_clusters(target, data, (blocks, time))
     rowwise = {"holdout": holdout, "blocks": blocks, "time": time, "cluster": cluster}
     given = Given(y_true, y_pred, groups, data, sample_weight, rowwise).accept(positive, missing_rows, missing)
-    searched = Searched.of(features, readable, given)
-    if searched is not None:
+    searched = None
+    if readable or any(given.others[name] is not None for name in ("blocks", "time")) or features is not None:
+        searched = Searched.of(features, readable, given)
         searched.check(target, mode, given.data)
     # The products are small: threads would spin more than they compute.
     with one_blas_thread():
         opened = open_to_fit(target, given, searched, random_state, mode)
-        made = _way_to_fit(target)(target, opened, asked, searched)
+        fit: Callable[..., Any] = fit_single if len(target.coordinates) == 1 else _fit_of_columns(target)
+        made: Calibration | JointCalibration | SeveralCalibration = fit(target, opened, asked, searched)
         return made if opened.holdout is None else with_collateral(made, given.names.values())
 
 
-def _way_to_fit(target: Target) -> Callable[..., Calibration | JointCalibration | SeveralCalibration]:
-    """The fit that knows this kind of target; what only some of them need is imported with them."""
-    if len(target.coordinates) == 1:
-        return fit_single
+def _fit_of_columns(target: Target) -> Callable[..., JointCalibration | SeveralCalibration]:
+    """The fit that knows this target of several columns; what only some of them need is imported with them."""
     from multivalid import fit_columns
 
     return fit_columns.fit_pair if target.joint else fit_columns.fit_several

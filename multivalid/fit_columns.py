@@ -32,7 +32,7 @@ def fit_pair(pair: Pair, opened: Opened, asked: Asked, searched: Searched | None
     else:
         plan = plan_of(rows, pair, mode=asked.mode, grid=asked.grid, m=asked.m, alpha=asked.alpha, lipschitz=asked.lipschitz)
         done = theorem.fit(rows, pair, plan, held=held, control=asked.control)
-    return JointCalibration(pair, rows.groups, done.predictor, done.stated, done.levels, held or rows).fitted_on(rows)
+    return JointCalibration(pair, rows.groups, done.predictor, done.stated, done.levels, held or rows, rows.ends)
 
 
 def fit_several(target: Target, opened: Opened, asked: Asked, searched: Searched | None) -> SeveralCalibration:
@@ -50,5 +50,5 @@ def fit_several(target: Target, opened: Opened, asked: Asked, searched: Searched
     rows, held = every.split(opened.holdout, asked.seed)
     done = several.fit(rows, target, goal, held=held)
     return SeveralCalibration(
-        target, rows.groups, done.predictor, lambda: done.certified(note), done.levels, held or rows
-    ).fitted_on(rows)
+        target, rows.groups, done.predictor, lambda: done.certified(note), done.levels, held or rows, rows.ends
+    )

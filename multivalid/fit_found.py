@@ -9,22 +9,24 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from multivalid.batch.statement import add_holdout
 from multivalid.calibration import Calibration
 from multivalid.discover.bins import MOST_CODES, encode
 from multivalid.discover.features import LEAST_ROWS, checked_names, fit_features, without_copies
 from multivalid.errors import InputError
-from multivalid.fit_options import Asked
 from multivalid.fit_rows import Opened, Searched
-from multivalid.groups.membership import Membership
 from multivalid.practical.columns import Columns
-from multivalid.practical.found import fit_found, judge_found, time_blocks
+from multivalid.practical.found import fit_found
+from multivalid.practical.goal import Goal
 from multivalid.properties import Property, Target
 from multivalid.sources.memory import MemorySource
 
+BLOCKS = 20  # of time
 
-def fit_with_columns(prop: Property, opened: Opened, asked: Asked, searched: Searched) -> Calibration:
+
+def fit_with_columns(prop: Property, opened: Opened, goal: Goal, searched: Searched, seed: int) -> Calibration:
     """Named groups and groups found in columns, together."""
-    rows, seed = opened.rows, asked.seed
+    rows = opened.rows
     assert isinstance(rows, MemorySource)
     frame = _frame_of(rows)
     names, notes = _names(rows, frame, searched)
@@ -34,17 +36,19 @@ def fit_with_columns(prop: Property, opened: Opened, asked: Asked, searched: Sea
     units = _units(searched, frame, rows)
     mine = rows if held is None else rows.take(fitting)
     columns = Columns(bins.bins, encode(bins.bins, part), searched.readable)
-    made = fit_found(mine, prop, asked.practical, columns, blocks=None if units is None else units[fitting], random_state=seed)
+    made = fit_found(mine, prop, goal, columns, blocks=None if units is None else units[fitting], random_state=seed)
     certificate, judge = made.certificate, made.rows
     if held is not None:
         out = frame[held]
         _refuse_arrays(rows)
-        member = Membership.from_masks(made.groups.masks(out.to_native(), arrays=None, n_rows=held.size), held.size)
-        judge = replace(rows.take(held), groups=made.groups, membership=member)
-        seen = judge_found(made, made.rows, judge, prop, made.predictor.found(out, judge.predictions))
-        certificate = seen.certificate
+        groups = made.rows.groups
+        judge = replace(rows.take(held), groups=groups, membership=groups.membership(out.to_native(), n_rows=held.size))
+        trees = made.predictor.tree_sums(out, judge.predictions)
+        seen = judge.with_predictions(made.predictor.predict(judge.predictions, judge.membership, trees))
+        certificate = add_holdout(certificate, seen, prop)
     told = "\n".join([*filter(None, [opened.note]), *notes, *bins.notes, certificate.note])
-    return Calibration(prop, made.groups, made.predictor, replace(certificate, note=told), made.levels, judge).fitted_on(made.rows)
+    certificate = replace(certificate, note=told)
+    return Calibration(prop, made.rows.groups, made.predictor, certificate, made.levels, judge, made.rows.ends)
 
 
 def find_for_several(rows: MemorySource, target: Target, goal: Any, searched: Searched, holdout: Any) -> tuple[MemorySource, str]:
@@ -113,3 +117,11 @@ def _units(asked: Searched, frame: nw.DataFrame[Any], rows: MemorySource) -> NDA
     if codes.max() < 4:
         raise InputError(f"{name} must have at least 5 different values, so that some can be held out, got {int(codes.max()) + 1}.")
     return codes if asked.blocks is not None else time_blocks(codes)
+
+
+def time_blocks(values: NDArray[Any]) -> NDArray[np.intp]:
+    """Stretches of time with about equally many rows."""
+    order = np.argsort(values, kind="stable")
+    out = np.empty(order.size, dtype=np.intp)
+    out[order] = np.arange(order.size) * BLOCKS // order.size
+    return out

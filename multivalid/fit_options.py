@@ -10,7 +10,6 @@ from multivalid.batch.control import Control, Progress
 from multivalid.errors import InputError
 from multivalid.grid import Grid, checked_grid
 from multivalid.groups.remote import lazy_frame
-from multivalid.practical import fit as practical
 from multivalid.properties import Target
 
 MODES = ("practical", "theorem", "paper")
@@ -56,11 +55,6 @@ class Asked(NamedTuple):
     control: Control
     seed: int
 
-    @property
-    def practical(self) -> practical.Goal:
-        """What the practical mode takes of it, for one column."""
-        return practical.Goal(self.m, self.grid, self.alpha, self.control)
-
     def check(self, target: Target, max_updates: Any, on_interrupt: str) -> None:
         """Refuse options that do not go together."""
         if self.mode not in MODES:
@@ -77,10 +71,8 @@ class Asked(NamedTuple):
             raise InputError(f'batched=True is a way to run mode="theorem" for a single property, got {what}.')
 
 
-def refuse_clusters(cluster: Any, target: Target, data: Any, others: tuple[Any, Any]) -> None:
+def refuse_clusters(target: Target, data: Any, others: tuple[Any, Any]) -> None:
     """Say where a fit cannot keep clusters whole, and what to do."""
-    if cluster is None:
-        return
     if lazy_frame(data) is not None:
         raise InputError(
             "cluster needs rows in memory, as rows held out are whole clusters; collect the frame, or a sample of whole clusters, and pass "

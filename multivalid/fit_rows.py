@@ -37,11 +37,9 @@ class Searched:
     used: dict[str, str]
 
     @classmethod
-    def of(cls, features: Sequence[str] | None, readable: bool, given: Given) -> Searched | None:
-        """What the user asked for besides named groups; None for nothing."""
+    def of(cls, features: Sequence[str] | None, readable: bool, given: Given) -> Searched:
+        """What the user asked for besides named groups."""
         blocks, time, cluster = (given.others[name] for name in ("blocks", "time", "cluster"))
-        if features is None and not readable and blocks is None and time is None:
-            return None
         used = given.names
         return cls(features, readable, blocks if cluster is None else cluster, time, used.pop("y_true", None), used)
 

@@ -87,10 +87,10 @@ class LevelPolicy:
             if distinct is not None:
                 return Grid(distinct)
         targets = ROUNDED * float(seen.weight.sum()) * (np.arange(self.levels) + 0.5) / self.levels
-        return Grid(_reached(values, cut, seen, 0.0, targets), lo=lo, hi=hi)
+        return Grid(_values_at(values, cut, seen, 0.0, targets), lo=lo, hi=hi)
 
 
-def _reached(values: Values, cut: Cut, seen: Histogram, below: float, targets: Array) -> Array:
+def _values_at(values: Values, cut: Cut, seen: Histogram, below: float, targets: Array) -> Array:
     """The value at which the running weight reaches each target; `below` is the weight below the cut."""
     running = below + np.cumsum(seen.weight)
     at = np.minimum(np.searchsorted(running, targets), seen.weight.size - 1)
@@ -115,7 +115,7 @@ def _reached(values: Values, cut: Cut, seen: Histogram, below: float, targets: A
         if inner.lo == inner.hi:
             found[inside] = inner.lo
         else:
-            found[inside] = _reached(values, inner, values.histogram(inner), start, targets[inside])
+            found[inside] = _values_at(values, inner, values.histogram(inner), start, targets[inside])
     return found
 
 

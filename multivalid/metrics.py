@@ -65,16 +65,16 @@ def mean_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None, property:
     >>> mean_score([0, 1], [0.5, 0.5])
     0.125
     """
-    prop, labels, predictions, weights = _checked(y_true, y_pred, sample_weight, property)
+    prop, labels, predictions, weights = _check(y_true, y_pred, sample_weight, property)
     return float(weights @ prop.score(predictions, labels) / weights.sum())
 
 
 def _residuals(y_true: Any, y_pred: Any, sample_weight: Any, property: str | Property) -> tuple[Array, Array, Array]:
-    prop, labels, predictions, weights = _checked(y_true, y_pred, sample_weight, property)
+    prop, labels, predictions, weights = _check(y_true, y_pred, sample_weight, property)
     return prop.identify(predictions, labels), weights, predictions
 
 
-def _checked(y_true: Any, y_pred: Any, sample_weight: Any, property: str | Property) -> tuple[Property, Array, Array, Array]:
+def _check(y_true: Any, y_pred: Any, sample_weight: Any, property: str | Property) -> tuple[Property, Array, Array, Array]:
     prop = require(property)
     if not isinstance(prop, Property):
         raise InputError(

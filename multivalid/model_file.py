@@ -39,7 +39,7 @@ class Model(NamedTuple):
     seen: Ends | None
 
 
-def described(
+def describe(
     kind: str, property: Target, groups: FittedGroups, predictor: Writable, certificate: Writable, seen: Ends | None = None
 ) -> dict[str, Any]:
     """A fitted model as plain data."""

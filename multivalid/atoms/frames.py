@@ -14,8 +14,14 @@ from multivalid.errors import InputError
 from multivalid.validate import CLASSES, UNKNOWN
 
 
-def column(frame: nw.DataFrame[Any], name: str, argument: str, *, text: bool = False) -> NDArray[Any]:
-    """Column `name` as a vector, of numbers unless `text` will do too; missing values are refused with their number and first row."""
+def column_or_values(frame: nw.DataFrame[Any] | None, given: Any, argument: str, *, text: bool = False) -> Any:
+    """The column of the frame that is named, as a vector; what is given itself where it is no name, or there is no frame.
+
+    A column holds numbers, unless `text` will do too; missing values are refused with their number and first row.
+    """
+    if frame is None or not isinstance(given, str):
+        return given
+    name = given
     if name not in frame.columns:
         raise unknown(name, frame.columns, argument)
     series = frame[name]

@@ -52,7 +52,7 @@ def by_columns(frame: Frame, groups: FittedGroups, grid: Grid) -> JoinKeys | Non
         dense = np.stack(list(masks)[1:], axis=1) if len(groups) > 1 else np.zeros((len(seen), 0), dtype=bool)
         return dense, np.asarray(seen[f"__mv_k{len(names)}"].to_numpy(), dtype=np.intp)
 
-    return JoinKeys(_numbered([*keys, place(nw.col(PREDICTION), grid.boundaries)]), members)
+    return JoinKeys(_number([*keys, place(nw.col(PREDICTION), grid.boundaries)]), members)
 
 
 def by_bits(frame: Frame, groups: FittedGroups, grid: Grid) -> JoinKeys:
@@ -64,8 +64,8 @@ def by_bits(frame: Frame, groups: FittedGroups, grid: Grid) -> JoinKeys:
         *held, level = digits.unpack([np.asarray(seen[name].to_numpy(), dtype=np.int64) for name in seen.columns])
         return np.stack(held, axis=1) == 1 if held else np.zeros((len(seen), 0), dtype=bool), level
 
-    return JoinKeys(_numbered(digits.pack([*flags, place(nw.col(PREDICTION), grid.boundaries)])), members)
+    return JoinKeys(_number(digits.pack([*flags, place(nw.col(PREDICTION), grid.boundaries)])), members)
 
 
-def _numbered(keys: list[nw.Expr]) -> list[nw.Expr]:
+def _number(keys: list[nw.Expr]) -> list[nw.Expr]:
     return [key.alias(f"__mv_k{i}") for i, key in enumerate(keys)]

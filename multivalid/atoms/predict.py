@@ -33,7 +33,7 @@ def predicting_levels(
     The frame is looked at once, for the combinations of groups and level that occur in it; the prediction itself stays lazy.
     """
     for keys in filter(None, (by_columns(frame, groups, grid), by_bits(frame, groups, grid))):
-        seen = _seen(frame, keys.expressions)
+        seen = _see(frame, keys.expressions)
         members = None if seen is None else keys.members(seen)
         if seen is None or members is None:
             continue
@@ -45,7 +45,7 @@ def predicting_levels(
     return _patch_by_patch(frame, groups, grid, patches, output)
 
 
-def _seen(frame: Frame, keys: Sequence[nw.Expr]) -> nw.DataFrame[Any] | None:
+def _see(frame: Frame, keys: Sequence[nw.Expr]) -> nw.DataFrame[Any] | None:
     """The combinations of keys that occur; None when they are too many for a table."""
     rows = int(fetch(frame.select(nw.len().alias("n")))["n"].item())
     if rows > MOST_PATTERNS:
@@ -66,7 +66,7 @@ def _patch_by_patch(frame: Frame, groups: FittedGroups, grid: Grid, patches: Seq
         place(nw.col(PREDICTION), grid.boundaries).alias(_LEVEL), *(flags[g].alias(f"{_FLAG}{g}") for g in used)
     )
     for stage in stages(patches):
-        staged = staged.with_columns(_moved(stage, 0, len(grid)).alias(_LEVEL))
+        staged = staged.with_columns(_move(stage, 0, len(grid)).alias(_LEVEL))
     return staged.select(*columns, look_up(nw.col(_LEVEL), grid.points.tolist()).alias(output))
 
 
@@ -89,7 +89,7 @@ def stages(patches: Sequence[tuple[int, int, int]]) -> list[dict[int, tuple[int,
     return made
 
 
-def _moved(stage: dict[int, tuple[int, int]], first: int, stop: int) -> nw.Expr:
+def _move(stage: dict[int, tuple[int, int]], first: int, stop: int) -> nw.Expr:
     """The level after a step, as a tree of comparisons over the levels first … stop − 1."""
     level, inside = nw.col(_LEVEL), [source for source in stage if first <= source < stop]
     if not inside:
@@ -99,4 +99,4 @@ def _moved(stage: dict[int, tuple[int, int]], first: int, stop: int) -> nw.Expr:
         goal = nw.lit(target, dtype=nw.Int64)
         return where(nw.col(f"{_FLAG}{group}"), goal, level) if group else goal
     middle = (first + stop) // 2
-    return where(level < middle, _moved(stage, first, middle), _moved(stage, middle, stop))
+    return where(level < middle, _move(stage, first, middle), _move(stage, middle, stop))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid import validate
-from multivalid.atoms.frames import from_columns
+from multivalid.atoms.frames import column_or_values, from_columns
 from multivalid.audit import backtest_text, risk_tests
 from multivalid.audit.risk_tests import Dependence
 from multivalid.cells.adjust import holm
@@ -24,7 +24,7 @@ from multivalid.properties import QuantileCVaR
 from multivalid.properties.base import Array
 from multivalid.properties.pairs.sides import check_sides
 from multivalid.sources.memory import MemorySource as Rows
-from multivalid.sources.rows import open_rows, resolve
+from multivalid.sources.rows import open_rows
 
 CORRECTIONS = ("hommel", "holm")
 POWER = 0.8  # an error as large as `detectable_es` is found so often
@@ -181,7 +181,7 @@ def backtest(
     frame = None if data is None else enter(data)
     sign = 1.0 if losses else -1.0
     outcome, value, shortfall = (
-        sign * validate.vector(resolve(column, frame, name), name)
+        sign * validate.vector(column_or_values(frame, column, name), name)
         for column, name in ((y_true, "y_true"), (var, "var"), (es, "es"))
     )
     pair = QuantileCVaR(tau)

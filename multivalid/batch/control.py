@@ -18,20 +18,20 @@ class Control:
     ----------
     max_updates : int or None
         Stop after this many updates.
-    progress : callable or None
-        Receives updates, worst error and mean score as the run goes on.
+    progress : callable, bool or None
+        Receives updates, worst error and mean score as the run goes on; True writes them to standard error.
     keep_interrupted : bool
         After Ctrl-C, return what was reached; without it the interruption goes on to the caller, as it does everywhere in Python.
     """
 
     max_updates: int | None = None
-    progress: Progress | None = None
+    progress: bool | Progress | None = None
     keep_interrupted: bool = False
 
     def tell(self, updates: int, error: float, potential: float) -> None:
         """Pass the state of the run on to the user."""
         if self.progress:
-            self.progress(updates, error, potential)
+            (self.progress if callable(self.progress) else _print_progress)(updates, error, potential)
 
     def room(self, updates: int, wanted: int = 1) -> int:
         """How many of the `wanted` further updates are allowed after so many."""
@@ -39,13 +39,6 @@ class Control:
 
 
 UNLIMITED = Control()
-
-
-def reporter(progress: bool | Progress) -> Progress | None:
-    """The callable that was given; for True one that writes to standard error."""
-    if callable(progress):
-        return progress
-    return _print_progress if progress else None
 
 
 def _print_progress(updates: int, error: float, potential: float) -> None:

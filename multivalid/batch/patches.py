@@ -76,7 +76,7 @@ def _masks(level: Levels, away: Words) -> Words:
     """One bit mask per level, made from the binary digits of the levels (log₂ as many passes as levels)."""
     away[0] = 0
     for digit in range(_digits(away.shape[0])):
-        bit = _packed(level & level.dtype.type(1 << digit), away.shape[1])
+        bit = _pack(level & level.dtype.type(1 << digit), away.shape[1])
         lower, upper = _halves(away, digit)
         np.bitwise_or(lower, ~bit, out=upper)
         lower |= bit
@@ -120,7 +120,7 @@ def _digits(levels: int) -> int:
     return max(1, (levels - 1).bit_length())
 
 
-def _packed(flags: NDArray[Any], words: int) -> Words:
+def _pack(flags: NDArray[Any], words: int) -> Words:
     """Whether each value is not zero, as bits, padded to whole words."""
     out = np.zeros(words * 8, dtype=np.uint8)
     packed = np.packbits(flags, bitorder="little")

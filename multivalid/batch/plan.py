@@ -33,18 +33,10 @@ class Plan:
     drop_bound: float
 
 
-def label_facts(prop: Property, labels: Array, weights: Array | None = None) -> Facts:
-    """Facts for the unit interval where labels lie in it, else for the interval they span; rows of weight 0 do not count."""
-    return prop.facts(*label_range(prop, labels, weights))
-
-
 def label_range(prop: Property, labels: Array, weights: Array | None = None) -> tuple[float, float]:
     """The unit interval where labels lie in it, else the interval that labels with weight span."""
     used = labels if weights is None else labels[weights > 0]
-    return _widened(prop, float(used.min()), float(used.max()))
-
-
-def _widened(prop: Property, lo: float, hi: float) -> tuple[float, float]:
+    lo, hi = float(used.min()), float(used.max())
     if lo >= 0 and hi <= 1:
         lo, hi = 0.0, 1.0
     elif lo == hi:
@@ -79,7 +71,7 @@ class Wish(NamedTuple):
 
 def facts_of(source: Source, prop: Property) -> Facts:
     """What the property knows of labels that reach as far as those of a source."""
-    return prop.facts(*_widened(prop, source.totals.used_least, source.totals.used_most))
+    return prop.facts(*label_range(prop, np.array([source.totals.used_least, source.totals.used_most])))
 
 
 def wished_grid(wish: Wish, facts: Facts, known: float | None, source: Source, prop: Property) -> Grid:
@@ -94,10 +86,10 @@ def wished_grid(wish: Wish, facts: Facts, known: float | None, source: Source, p
 
 def settle(mode: str, grid: Grid, steep: float, alpha: float | None) -> Plan:
     """Threshold and rule, once the levels and L are known."""
-    return _printed(grid, steep, alpha) if mode == "paper" else _theorem(grid, steep, alpha)
+    return _plan_as_printed(grid, steep, alpha) if mode == "paper" else _plan_by_theorem(grid, steep, alpha)
 
 
-def _theorem(grid: Grid, lipschitz: float, alpha: float | None) -> Plan:
+def _plan_by_theorem(grid: Grid, lipschitz: float, alpha: float | None) -> Plan:
     gap = reach(grid)
     step = 4 * lipschitz**2 * gap**2
     if alpha is None:
@@ -125,7 +117,7 @@ def out_of_reach(alpha: float, grid: Grid, lipschitz: float) -> InputError:
     )
 
 
-def _printed(grid: Grid, lipschitz: float, alpha: float | None) -> Plan:
+def _plan_as_printed(grid: Grid, lipschitz: float, alpha: float | None) -> Plan:
     m, span = len(grid), grid.hi - grid.lo
     asked = 4 * lipschitz**2 * span**2 / m if alpha is None else alpha
     # The printed proof turns a violation of α/m into a drop of α/(2Lm) − L/m² (lengths in units of the range), 1/m being the

@@ -90,12 +90,12 @@ def _note(plan: Plan, trace: Trace) -> str:
     return ""
 
 
-def judged(certificate: Certificate, held: Source, prop: Property) -> Certificate:
+def add_holdout(certificate: Certificate, held: Source, prop: Property) -> Certificate:
     """The certificate with error, debiased error and population bound on held-out rows that carry their final predictions."""
-    return judged_by(certificate, audit_source(held, prop, values=False))
+    return add_holdout_audit(certificate, audit_source(held, prop, values=False))
 
 
-def judged_by(certificate: Certificate, found: Audit) -> Certificate:
+def add_holdout_audit(certificate: Certificate, found: Audit) -> Certificate:
     """The same from an audit of the held-out rows; the bound is the asymptotic one of `Audit.holdout_bound`."""
     unbiased = float(found.table["debiased"].max())
     told = replace(certificate, holdout_error=found.error, holdout_debiased=unbiased, holdout_bound=found.holdout_bound[0])

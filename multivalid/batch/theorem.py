@@ -15,7 +15,7 @@ from multivalid.batch.default_levels import enough_levels
 from multivalid.batch.measured import Measured, measure
 from multivalid.batch.plan import Plan, Wish, facts_of, settle, slope, wished_grid
 from multivalid.batch.predictor import LevelPredictor
-from multivalid.batch.statement import certify, judged_by, tested_when_read
+from multivalid.batch.statement import add_holdout_audit, certify, tested_when_read
 from multivalid.properties import Property
 from multivalid.sources.open import Source
 
@@ -42,7 +42,7 @@ def fit(
     control: Control = UNLIMITED,
 ) -> Fit:
     """Levels, sums of the rows on them, a run (one cell at a time, or in rounds), and what it guarantees, also on rows held out."""
-    plan, measured = _settled(source, prop, wish.checked(), batched)
+    plan, measured = _settle(source, prop, wish.checked(), batched)
     done = measured.run(plan.rule, control)
     bound = max(facts_of(source, prop).bound, source.largest_residual(prop, plan.grid))
     optimal = measured.best / source.totals.weight
@@ -52,7 +52,7 @@ def fit(
     predictor = LevelPredictor(plan.grid, done.trace.patches)
     if held is not None:
         found = audit_source(held.predicted_by(predictor, beside=True), prop, values=False)
-        return Fit(predictor, done.levels, certificate, lambda: judged_by(certificate, found), found)
+        return Fit(predictor, done.levels, certificate, lambda: add_holdout_audit(certificate, found), found)
     fitted = source.detached()
     stated = tested_when_read(
         certificate, lambda: audit_source(fitted.predicted_by(predictor), prop, plan.grid, beyond=True, values=False)
@@ -62,7 +62,7 @@ def fit(
     return Fit(predictor, done.levels, certificate, stated)
 
 
-def _settled(source: Source, prop: Property, wish: Wish, batched: bool) -> tuple[Plan, Measured]:
+def _settle(source: Source, prop: Property, wish: Wish, batched: bool) -> tuple[Plan, Measured]:
     """The plan, and the rows measured on its levels: so many that it promises something, where the theorem is to choose."""
     facts = facts_of(source, prop)
     known = facts.lipschitz if wish.lipschitz is None else wish.lipschitz

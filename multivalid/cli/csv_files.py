@@ -73,7 +73,7 @@ def as_parquet(connection: Any, files: Sequence[str], layout: Layout, numbers: S
     return str(target)
 
 
-def _opened(name: str, layout: Layout) -> IO[str]:
+def _open(name: str, layout: Layout) -> IO[str]:
     """The text of a file; a mark of the encoding at its start is no part of it."""
     unzip = gzip.open if name.lower().endswith(".gz") else open
     return unzip(name, "rt", encoding="utf-8-sig" if layout.codec == "utf-8" else layout.codec, newline="")
@@ -82,7 +82,7 @@ def _opened(name: str, layout: Layout) -> IO[str]:
 def _header(name: str, layout: Layout) -> str:
     """The delimiter of a file, after its header was found to be one."""
     try:
-        with _opened(name, layout) as file:
+        with _open(name, layout) as file:
             text = file.readline(LONGEST_HEADER)
     except UnicodeError:
         raise bad_data(_not_text(name, layout)) from None
@@ -159,7 +159,7 @@ def _problem(name: str, message: str, delimiter: str, layout: Layout) -> str:
 
 def _uneven_row(name: str, delimiter: str, layout: Layout) -> str | None:
     """The first row with more or fewer fields than the header; looked for only when the engine could make nothing of the file."""
-    with _opened(name, layout) as file:
+    with _open(name, layout) as file:
         reader = csv.reader(file, delimiter=delimiter)
         try:
             head = len(next(reader, []))

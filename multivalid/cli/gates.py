@@ -19,16 +19,16 @@ def error_above(audit: Any, limit: float | None) -> None:
         low = np.nan_to_num(one.table["rms_low"])
         worst = int(low.argmax())
         if low[worst] > limit:
-            found(f"the typical error of {one.table['name'][worst]} is at least {low[worst]:.3g}, above --fail-above {limit:g}.")
+            fail(f"the typical error of {one.table['name'][worst]} is at least {low[worst]:.3g}, above --fail-above {limit:g}.")
 
 
 def any_off(groups: Sequence[str], asked: bool) -> None:
     """End with code 1 when groups are off, if that was asked for."""
     if asked and groups:
-        found(f"{len(groups)} group{' is' if len(groups) == 1 else 's are'} off beyond chance (--fail-if-off).")
+        fail(f"{len(groups)} group{' is' if len(groups) == 1 else 's are'} off beyond chance (--fail-if-off).")
 
 
-def found(message: str) -> None:
+def fail(message: str) -> None:
     """Say what was found, and end with code 1."""
     sys.stdout.flush()  # an output that cannot be written is not a finding
     sys.stderr.write(f"multivalid: {message}\n")

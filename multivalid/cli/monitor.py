@@ -51,7 +51,7 @@ def monitor(
     items, target = group_items(groups), target_named(property or "mean")
     columns = [name.strip() for name in prediction.split(",")] if going_on else prediction_columns(prediction, target)
     with data.open(numbers=[label, *columns]) as store, tables.busy("watching …", json), outputs() as out, ExitStack() as stack:
-        table, moments = _sorted(store.rows.to_arrow_table(), time)
+        table, moments = _sort(store.rows.to_arrow_table(), time)
         what = () if going_on else (target, mv.Groups(items).fit(table))
         if state is None:
             made: mv.Monitor = mv.Monitor(*what, **settings)
@@ -72,10 +72,10 @@ def monitor(
     else:
         tables.lines(lines)
     if alarms:
-        gates.found(f"{len(alarms)} alarm{'s' if len(alarms) > 1 else ''}; the first is that of {alarms[0].group}.")
+        gates.fail(f"{len(alarms)} alarm{'s' if len(alarms) > 1 else ''}; the first is that of {alarms[0].group}.")
 
 
-def _sorted(table: Any, name: str | None) -> tuple[Any, Any]:
+def _sort(table: Any, name: str | None) -> tuple[Any, Any]:
     """The rows in the order of their times, and the times."""
     if name is None:
         return table, None

@@ -35,7 +35,7 @@ def bins_from_json(data: Any) -> Bins:
         raise ModelFileError("trees: the bins of a column must name it.")
     if data.get("kind") in (TEXT, BOOLEAN):
         return _categories(data)
-    return _ordered(data)
+    return _ordered_bins(data)
 
 
 def _categories(data: dict[str, Any]) -> Categories:
@@ -47,7 +47,7 @@ def _categories(data: dict[str, Any]) -> Categories:
     return Categories(data["column"], data["kind"], tuple(data["values"]))
 
 
-def _ordered(data: dict[str, Any]) -> Ordered:
+def _ordered_bins(data: dict[str, Any]) -> Ordered:
     if set(data) != {"column", "kind", "edges", "whole", "zone"} or data["kind"] not in (NUMBER, DATE, DATETIME):
         raise ModelFileError("trees: an ordered column must have column, kind, edges, whole and zone.")
     edges = data["edges"]

@@ -91,7 +91,7 @@ class _Coordinate:
         if isinstance(self.law, TwoValued) and not self.named and self.cluster is None:
             table = self._table(self.sums, masks)
             test = CoinTest(table)
-            seen = _divided(np.clip(0.0, *test.ends(test.total)), test.total["weight"])
+            seen = _divide(np.clip(0.0, *test.ends(test.total)), test.total["weight"])
             low, high = tilt.gap_limits(table, level)
             return seen[1:], low[1:], high[1:]
         return self._normal_limits(masks, level)
@@ -102,12 +102,12 @@ class _Coordinate:
         left = self._left(self.named)
         test = NoiseTest(self._table(left, masks))
         weight = test.total["weight"]
-        middle = _divided(test.total["v"], weight)
+        middle = _divide(test.total["v"], weight)
         spread = np.sqrt(test.centred_variance)
         if self.cluster is not None:
             by_cluster = self._clusters(left, self._with_everyone(masks))
             spread = np.maximum(spread, np.where(by_cluster.few(), np.nan, np.sqrt(by_cluster.centred())))
-        half = -ndtri(level) * _divided(spread, weight)
+        half = -ndtri(level) * _divide(spread, weight)
         return middle[1:], (middle - half)[1:], (middle + half)[1:]
 
     def _off(self, mask: Mask, others: Sequence[Mask]) -> float:
@@ -167,6 +167,6 @@ class _Coordinate:
         return made
 
 
-def _divided(top: Array, bottom: Array) -> Array:
+def _divide(top: Array, bottom: Array) -> Array:
     """top/bottom, nan where a slice has no rows to test on."""
     return np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0)

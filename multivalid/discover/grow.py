@@ -76,12 +76,12 @@ class _Grower:
             leaves.append((node.rows, value))
             return value
         column, left = best
-        first, second = self._divided(node, column, left, last=depth == 1)
+        first, second = self._divide(node, column, left, last=depth == 1)
         return Split(
             column, left[: self.bins[column].size], (self._node(first, depth - 1, leaves), self._node(second, depth - 1, leaves))
         )
 
-    def _divided(self, node: _Open, column: int, left: NDArray[np.bool_], last: bool) -> tuple[_Open, _Open]:
+    def _divide(self, node: _Open, column: int, left: NDArray[np.bool_], last: bool) -> tuple[_Open, _Open]:
         """Both children; the smaller is summed, the larger is what remains."""
         parts = partition(self.codes, column, left, node.rows)
         if last:  # leaves need their totals only

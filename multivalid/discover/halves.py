@@ -105,7 +105,7 @@ def halves_in_memory(wanted: Wanted, data: Any) -> Halves:
     whole = open_frame(data)
     frame = whole if rows.kept is None else whole[rows.kept]
     names, notes = wanted.names(frame.columns)
-    searching, testing = _parted(len(rows), wanted, rows.cluster)
+    searching, testing = _part(len(rows), wanted, rows.cluster)
     weights = rows.weights / rows.weights.mean()
     named = [rows.membership.mask(g) for g in range(1, rows.membership.groups)]
 
@@ -125,7 +125,7 @@ def halves_in_memory(wanted: Wanted, data: Any) -> Halves:
     )  # fmt: skip
 
 
-def _parted(rows: int, wanted: Wanted, units: Index | None) -> tuple[Index, Index]:
+def _part(rows: int, wanted: Wanted, units: Index | None) -> tuple[Index, Index]:
     """Row numbers to search and to test; clusters stay whole."""
     rng = np.random.default_rng(wanted.seed)
     most = min(round((1 - wanted.test_share) * rows), MOST_SEARCHED)

@@ -27,14 +27,14 @@ class Literals:
 def literals(column: int, bins: Bins, codes: Codes, least: int) -> Literals:
     """The conditions that at least `least` rows meet and at least as many do not, each set of codes once."""
     often = np.bincount(codes, minlength=bins.size)
-    made = _ordered(bins.size, often) if bins.ordered else _categories(bins.size)
+    made = _order(bins.size, often) if bins.ordered else _categories(bins.size)
     made.append(_one(bins.size, bins.size - 1))
     sets = np.unique(np.array(made), axis=0)
     held = sets @ often
     return Literals(column, sets[(held >= least) & (held <= codes.size - least)])
 
 
-def _ordered(size: int, often: NDArray[np.intp]) -> list[NDArray[np.bool_]]:
+def _order(size: int, often: NDArray[np.intp]) -> list[NDArray[np.bool_]]:
     """Below and from each edge on, intervals between some edges, single bins that many rows share; never the missing code."""
     place = np.arange(size)
     present = place < size - 1

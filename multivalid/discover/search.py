@@ -94,7 +94,7 @@ class Search:
                 best = self._best(self._longer(terms), best)
         if best is None:
             return None
-        terms = self._refined(best[1])
+        terms = self._refine(best[1])
         mask = self.mask(terms)
         score = self._score_of(mask) - self.price(len(terms))
         return Slice(terms, score, mask) if score > 0 else None
@@ -176,7 +176,7 @@ class Search:
         more = self._one_more(_numbers(self.mask(terms)), [column for column, _ in terms])
         return [(score, tuple(sorted([*terms, term], reverse=True))) for score, term in more]
 
-    def _refined(self, terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    def _refine(self, terms: tuple[Term, ...]) -> tuple[Term, ...]:
         """Each condition in turn replaced by the best of its column, or left out where that costs less than it saves."""
         current = list(terms)
         for _ in range(2):
@@ -208,10 +208,10 @@ class Search:
         return float(self.rank(np.array(inside.sum()), np.array(inside @ inside), np.array(float(inside.size))))
 
     def _recentre(self) -> None:
-        self.residual = recentred(self.residual, [one.mask for one in self.found])
+        self.residual = recentre(self.residual, [one.mask for one in self.found])
 
 
-def recentred(values: Array, masks: Sequence[Mask], sweeps: int = SWEEPS) -> Array:
+def recentre(values: Array, masks: Sequence[Mask], sweeps: int = SWEEPS) -> Array:
     """What is left of the values when every mask is brought to mean zero, one after the other, a few times over."""
     out = values.copy()
     for _ in range(sweeps):

@@ -11,7 +11,7 @@ import numpy as np
 
 from multivalid.discover.bins import encode
 from multivalid.discover.features import Features
-from multivalid.discover.search import Mask, Search, recentred
+from multivalid.discover.search import Mask, Search, recentre
 from multivalid.groups.nodes import And, Condition, render
 from multivalid.properties.base import Array
 
@@ -54,7 +54,7 @@ def search_slices(
     ranked: list[tuple[float, Found]] = []
     price = candidates = 0.0
     for k, v in enumerate(identified):
-        left = recentred(weights * v, named) if named else weights * v
+        left = recentre(weights * v, named) if named else weights * v
         search = Search(features.bins, codes, left, depth)
         price, candidates = search.price(min(depth, 2)), sum(search.tried[:depth])
         for one in search.run(most):

@@ -106,8 +106,8 @@ class MulticalibratedPairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstim
         # The second regressor learns from first predictions that have not seen their own row.
         pseudo = pair.target(first, labels)
         second = _out_of_fold(self.second, X, pseudo, weights, folds)
-        self.first_ = _fitted(self.first, X, labels, weights)
-        self.second_ = _fitted(self.second, X, pseudo, weights)
+        self.first_ = _fit_rows(self.first, X, labels, weights)
+        self.second_ = _fit_rows(self.second, X, pseudo, weights)
         self.n_features_in_ = np.shape(X)[1]
         rows = RowGroups(self.groups, where)
         self.calibration_ = multicalibrate(
@@ -129,7 +129,7 @@ class MulticalibratedPairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstim
         self.calibration_.save(path)
 
 
-def _fitted(model: Any, X: Any, labels: Array, weights: Array | None) -> Any:
+def _fit_rows(model: Any, X: Any, labels: Array, weights: Array | None) -> Any:
     """A fitted copy of the model; a constant where there is none."""
     model = DummyRegressor() if model is None else model
     return fitted(model, X, labels, {} if weights is None else weights_for(model, weights))
@@ -139,6 +139,6 @@ def _out_of_fold(model: Any, X: Any, labels: Array, weights: Array | None, folds
     """Predictions for all rows by models that did not see them."""
     out = np.empty(labels.size)
     for rows, other in folds:
-        part = _fitted(model, _safe_indexing(X, rows), labels[rows], None if weights is None else weights[rows])
+        part = _fit_rows(model, _safe_indexing(X, rows), labels[rows], None if weights is None else weights[rows])
         out[other] = part.predict(_safe_indexing(X, other))
     return out

@@ -125,7 +125,7 @@ class Values(OneColumn):
         return len(self.values) + self.missing
 
     def codes(self, frame: Columns) -> Codes:
-        series = _held(frame, self.column, self.kind)
+        series = _column_of_kind(frame, self.column, self.kind)
         if series is None:
             return self._nothing(frame.rows)
         if self.kind == TEXT:
@@ -177,7 +177,7 @@ class DateParts(OneColumn):
     def codes(self, frame: Columns) -> Codes:
         import narwhals as nw
 
-        series = _held(frame, self.column, *((DATETIME,) if self.part == "hour" else (DATETIME, DATE)))
+        series = _column_of_kind(frame, self.column, *((DATETIME,) if self.part == "hour" else (DATETIME, DATE)))
         if series is None:
             return self._nothing(frame.rows)
         part = PARTS[self.part].expression(nw.col(self.column), series.dtype)
@@ -246,7 +246,7 @@ class Intervals(OneColumn):
     def codes(self, frame: Columns) -> Codes:
         from multivalid.groups.frames import numbers
 
-        series = _held(frame, self.column, NUMBER)
+        series = _column_of_kind(frame, self.column, NUMBER)
         if series is None:
             return self._nothing(frame.rows)
         values = numbers(series)
@@ -328,7 +328,7 @@ def _places(known: NDArray[np.int64], seen: NDArray[Any], space: int) -> Codes:
     return codes
 
 
-def _held(frame: Columns, column: str, *kinds: str) -> nw.Series[Any] | None:
+def _column_of_kind(frame: Columns, column: str, *kinds: str) -> nw.Series[Any] | None:
     """The column, which must be of one of these kinds; None where nothing is in it, as such a column has no kind of its own."""
     series = frame[column]
     from multivalid.groups.frames import numbers

@@ -49,7 +49,7 @@ class Columns:
     def texts(self, name: str) -> Texts:
         """The number of each row's text among the texts that occur, -1 where it is missing, and these texts."""
         if name not in self._texts:
-            number, values = _numbered(self[name])
+            number, values = _number_texts(self[name])
             used = count_codes(number[number >= 0] if (number < 0).any() else number, len(values)) > 0
             if not used.all():  # a category may be declared and not used
                 new = np.append(np.where(used, np.cumsum(used) - 1, -1), -1)
@@ -85,7 +85,7 @@ class Columns:
         return self._keys[parts]
 
 
-def _numbered(series: nw.Series[Any]) -> Texts:
+def _number_texts(series: nw.Series[Any]) -> Texts:
     """Numbers for texts, as the library that holds the column finds them fastest."""
     native = series.to_native()
     if nw.dependencies.is_pandas_series(native):

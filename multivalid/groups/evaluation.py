@@ -14,7 +14,7 @@ from multivalid.groups.blocks import Holds, evaluate
 from multivalid.groups.columns import Columns
 from multivalid.groups.kept import Kept, Span
 from multivalid.groups.kinds import unknown_column
-from multivalid.groups.membership import Coded, Membership, Part, everyone, flagged
+from multivalid.groups.membership import Coded, Membership, Part, everyone, pack_masks
 
 _TOGETHER = 32  # conditions per pass, which bounds the memory for their answers
 
@@ -48,7 +48,7 @@ def members_of(
             continue
         for one in blocks:
             if isinstance(one.block, Span):
-                parts.append(flagged(arrays.masks([one.block.start + code for code in one.codes]), number))
+                parts.append(pack_masks(arrays.masks([one.block.start + code for code in one.codes]), number))
                 continue
             assert data is not None
             part = Coded(data.codes(one.block).astype(np.uint16) + np.uint16(1), one.block.size)  # none of them, -1, becomes 0
@@ -79,7 +79,7 @@ def _rows(columns: Sequence[str], data: Columns | None, arrays: ArrayColumns, ro
 
 def _conditions(blocks: Sequence[Holds], data: Columns) -> Part:
     frame = data.frame([name for block in blocks for name in block.columns])
-    return flagged(
+    return pack_masks(
         (mask for start in range(0, len(blocks), _TOGETHER) for mask in evaluate(blocks[start : start + _TOGETHER], frame)),
         data.rows,
     )

@@ -212,7 +212,7 @@ class FittedGroups:
         """
         if isinstance(row, Mapping):
             return [place for code_of, places in self._lookups if (place := places[code_of(row)])]
-        held = self._checked_row(row)[self._flag_columns]
+        held = self._check_row(row)[self._flag_columns]
         return [int(place) for place in self._flag_places[held]]
 
     @cached_property
@@ -247,7 +247,7 @@ class FittedGroups:
         flags = [isinstance(one.block, Span) for one in self.kept for _ in one.codes]
         return np.flatnonzero([False, *flags])
 
-    def _checked_row(self, row: Any) -> Mask:
+    def _check_row(self, row: Any) -> Mask:
         if self.columns:
             raise InputError(f"groups use the columns {', '.join(self.columns)}, so a row must be a mapping, got {row!r}.")
         flags = np.asarray(row)

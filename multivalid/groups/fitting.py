@@ -31,11 +31,9 @@ class Fitter:
     """Turns items into blocks and the names of their groups, for one frame (or none)."""
 
     data: Columns | Any
+    columns: Sequence[str]  # their names
     missing: bool = True  # whether rows without a value become a group
     notes: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.columns = [] if self.data is None else self.data.names
 
     def fit(self, item: str | Predicate | Bins, label: str | None = None) -> tuple[Simple, list[str]]:
         """The block of an item and one readable name per group."""
@@ -59,18 +57,20 @@ class Fitter:
             raise
 
     def _column(self, name: str, label: str | None) -> tuple[Values, list[str]]:
-        series = self._series(name)
+        series = self.data[name]
         kind = kind_of_dtype(series.dtype)
         title = label or name
         values: tuple[str, ...] | tuple[int, ...]
         if kind == BOOLEAN:
             values = (True, False)
         elif kind == TEXT:
-            values = tuple(sorted(self._limited(name, self._texts(name))))
+            values = tuple(sorted(self.data.texts(name)[1]))
         elif kind == NUMBER and not series.dtype.is_decimal():
             values = self._whole_values(name, series)
         else:
             raise InputError(f"groups: column {name!r} of type {series.dtype} cannot be split by value; {_instead(name, kind)}")
+        if len(values) > MOST_GROUPS:
+            raise _too_many(name, len(values))
         names = [title, f"not {title}"] if kind == BOOLEAN else [f"{title} = {_shown(value)}" for value in values]
         missing = self._has_missing(name)
         return Values(name, values, kind or TEXT, missing), [*names, *([f"{title} is missing"] if missing else [])]
@@ -110,7 +110,7 @@ class Fitter:
 
     def _has_missing(self, column: str) -> bool:
         """Whether the rows without a value become a group."""
-        return self.missing and self.data is not None and has_missing(self._series(column))
+        return self.missing and self.data is not None and has_missing(self.data[column])
 
     def _type(self, name: str) -> nw.dtypes.DType:
         """The type of a column."""
@@ -127,21 +127,10 @@ class Fitter:
                     f"groups: column {name!r} holds fractions, so its values are no groups; "
                     f'cut it into intervals with mv.bins("{name}", 5).'
                 )
-            return tuple(int(value) for value in self._limited(name, np.unique(floats).tolist()))
-        values = tuple(sorted(int(value) for value in self._distinct(name, present)))
+            return tuple(int(value) for value in np.unique(floats))
+        values = tuple(sorted(int(value) for value in present.unique().to_list()))
         if values and (values[-1] >= 2**63):
             raise InputError(f"groups: column {name!r} holds whole numbers beyond 64 bits; use mv.bins for it.")
-        return values
-
-    def _distinct(self, name: str, series: nw.Series[Any]) -> list[Any]:
-        return self._limited(name, series.unique().to_list())
-
-    def _limited(self, name: str, values: list[Any]) -> list[Any]:
-        if len(values) > MOST_GROUPS:
-            raise InputError(
-                f"groups: column {name!r} has {len(values):,} values, at most {MOST_GROUPS:,} can become groups; "
-                f"is it an identifier? Cut a number into intervals with mv.bins, or join rare values first."
-            )
         return values
 
     def _bins(self, item: Bins, label: str | None) -> tuple[Intervals, list[str]]:
@@ -156,7 +145,7 @@ class Fitter:
         return Intervals(item.column, edges, missing), [*names, f"{name} is missing"] if missing else names
 
     def _fitted_edges(self, item: Bins) -> tuple[float, ...]:
-        series = self._series(item.column)
+        series = self.data[item.column]
         if kind_of_dtype(series.dtype) != NUMBER:
             raise not_numbers(item, series.dtype)
         values = numbers(series)
@@ -207,15 +196,6 @@ class Fitter:
             return list(itertools.product(*(range(size) for size in sizes)))
         return [_digits(int(key), sizes) for key in keys]
 
-    def _series(self, name: str) -> nw.Series[Any]:
-        series: nw.Series[Any] = self.data[name]  # refused where there is none
-        return series
-
-    def _texts(self, name: str) -> list[str]:
-        """The texts that occur in a column."""
-        texts: list[str] = self.data.texts(name)[1]
-        return texts
-
 
 def _occurring(keys: NDArray[np.int64], space: int) -> NDArray[np.int64]:
     """The keys that occur, sorted; -1 is none."""
@@ -246,6 +226,14 @@ def not_numbers(item: Bins, dtype: nw.dtypes.DType) -> InputError:
     """The error for bins of something else."""
     dates = f'; for dates write mv.bins("{item.column}", "month")' if kind_of_dtype(dtype) in (DATE, DATETIME) else ""
     return InputError(f"groups: {item!r} needs numbers, column {item.column!r} is of type {dtype}{dates}.")
+
+
+def _too_many(name: str, count: int) -> InputError:
+    """The error for a column of so many values that it is rather an identifier."""
+    return InputError(
+        f"groups: column {name!r} has {count:,} values, at most {MOST_GROUPS:,} can become groups; "
+        f"is it an identifier? Cut a number into intervals with mv.bins, or join rare values first."
+    )
 
 
 def _shown(value: str | int) -> str:

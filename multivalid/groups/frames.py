@@ -32,7 +32,7 @@ def open_frame(data: Any, columns: Iterable[str] | None = None) -> nw.DataFrame[
             if name not in frame.columns:
                 raise unknown_column(name, frame.columns)
         frame = frame.select(wanted)
-    tidied = _tidied(frame)
+    tidied = _tidy(frame)
     if columns is not None and nw.Unknown in tidied.schema.values():
         _check_types(tidied)
     return tidied
@@ -65,7 +65,7 @@ def _check_types(frame: nw.DataFrame[Any]) -> None:
             )
 
 
-def _tidied(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+def _tidy(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     """pandas only: object columns with a type after all get it, and categories that are not strings become strings."""
     native = nw.to_native(frame)
     if not nw.dependencies.is_pandas_like_dataframe(native):
@@ -73,7 +73,7 @@ def _tidied(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     changed = {}
     for name, dtype in frame.schema.items():
         if dtype == nw.Object or (dtype == nw.String and native[name].dtype == object and native[name].isna().all()):
-            changed[name] = _typed(native[name])
+            changed[name] = _infer_type(native[name])
         elif dtype == nw.Categorical and not all(isinstance(value, str) for value in native[name].cat.categories):
             changed[name] = _text_categories(native[name], name)
         elif dtype == nw.Unknown and importlib.util.find_spec("pyarrow") is not None:
@@ -81,7 +81,7 @@ def _tidied(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     return nw.from_native(native.assign(**changed), eager_only=True) if changed else frame
 
 
-def _typed(series: Any) -> Any:
+def _infer_type(series: Any) -> Any:
     """An object column as what it holds: booleans, texts and numbers with None among them, decimals, dates, or nothing at all."""
     import pandas as pd
 

@@ -108,7 +108,7 @@ def bins(column: str, k: int | str | None = None, *, edges: Sequence[float] | No
         if number > MOST_GROUPS:
             raise InputError(f"bins({column!r}): k may be at most {MOST_GROUPS:,}, got {number:,}.")
         return Bins(column, number)
-    return Bins(column, None, _checked_edges(column, edges))
+    return Bins(column, None, _check_edges(column, edges))
 
 
 def cross(*parts: str | Predicate | Bins) -> Cross:
@@ -128,27 +128,31 @@ def cross(*parts: str | Predicate | Bins) -> Cross:
         raise InputError(f"cross needs at least two items, got {len(parts)}; name a single column without cross.")
     for part in parts:
         if not isinstance(part, str | Predicate | Bins):
-            raise InputError(f"cross takes column names, predicates and bins, got {_described(part)}.")
+            raise InputError(f"cross takes column names, predicates and bins, got {_describe(part)}.")
     return Cross(parts)
 
 
 def entries(items: Any, names: Sequence[str | None] | None = None) -> tuple[Entry, ...]:
     """Whatever the user gave as groups, as a list of entries: a list, a dict, one item, a boolean array or frame."""
+    given: list[tuple[Any, str | None]]
     if isinstance(items, Mapping):
         for name in items:
             if not isinstance(name, str):
                 raise InputError(f"groups: the names in a dict of groups must be strings, got {name!r}.")
-        listed = tuple(Entry(_item(item), name) for name, item in items.items())
+        given = [(item, name) for name, item in items.items()]
     elif isinstance(items, list | tuple) and not _is_booleans(items):
-        listed = tuple(Entry(_item(item)) for item in items)
-    elif (columns := named_columns(items)) is not None:
-        listed = tuple(Entry(name) for name in columns)
+        given = [(item, None) for item in items]
     else:
-        listed = (Entry(_item(items)),)
-    return listed if names is None else _renamed(listed, list(names))
+        columns = named_columns(items)
+        given = [(items, None)] if columns is None else [(name, None) for name in columns]
+    listed = tuple(
+        Entry(item if isinstance(item, str | Predicate | Bins | Cross | Flags) else _must_be_flags(item), name)
+        for item, name in given
+    )
+    return listed if names is None else _rename(listed, list(names))
 
 
-def _renamed(listed: tuple[Entry, ...], names: list[str | None]) -> tuple[Entry, ...]:
+def _rename(listed: tuple[Entry, ...], names: list[str | None]) -> tuple[Entry, ...]:
     """The entries with the names that the user gave beside them."""
     repeated = {name for name in names if name is not None and names.count(name) > 1} if len(names) < 1000 else set()
     if repeated or any(name is not None and not isinstance(name, str) for name in names):
@@ -173,13 +177,11 @@ def named_columns(items: Any) -> tuple[str, ...] | None:
     return tuple(opened.columns)
 
 
-def _item(item: Any) -> Item:
-    if isinstance(item, str | Predicate | Bins | Cross | Flags):
-        return item
+def _must_be_flags(item: Any) -> Flags:
     flags = flags_of(item)
     if flags is None:
         raise InputError(
-            f"groups: an item is a predicate, a column name, bins(...), cross(...) or a boolean array, got {_described(item)}."
+            f"groups: an item is a predicate, a column name, bins(...), cross(...) or a boolean array, got {_describe(item)}."
         )
     return flags
 
@@ -224,7 +226,7 @@ def _flags_of_series(series: nw.Series[Any]) -> Mask:
     return np.asarray(series.to_numpy(), dtype=np.bool_)
 
 
-def _checked_edges(column: str, edges: Sequence[float]) -> tuple[float, ...]:
+def _check_edges(column: str, edges: Sequence[float]) -> tuple[float, ...]:
     try:
         values = tuple(float(edge) for edge in edges)
     except (TypeError, ValueError, OverflowError):
@@ -239,6 +241,6 @@ def _is_booleans(items: Sequence[Any]) -> bool:
     return len(items) > 0 and all(isinstance(item, bool | np.bool_) for item in items)
 
 
-def _described(item: Any) -> str:
+def _describe(item: Any) -> str:
     text = repr(item)
     return f"{text if len(text) < 60 else text[:57] + '...'} of type {type(item).__name__}"

@@ -35,64 +35,68 @@ class Survey(NamedTuple):
     twins: Sequence[int]
 
 
-@dataclass
-class LazyFitter(Fitter):
-    """The same fitting with the columns asked of an engine; a line stands for `COUNT` rows, and `rows` are all of them.
+class RemoteColumns:
+    """Columns of an engine's frame whose lines stand for `COUNT` rows each, of `rows` in all: their distinct values, asked for once.
 
     Where combinations are `tallied`, the lines are few: nothing is sampled.
     """
 
-    data: Frame
-    rows: int = 0
-    tallied: bool = False
+    def __init__(self, frame: Frame, rows: int, tallied: bool) -> None:
+        self.frame, self.rows, self.tallied, self.schema = frame, rows, tallied, schema_of(frame)
+        self.sampled: dict[str, int] = {}
+        self._counted: dict[str, nw.DataFrame[Any]] = {}
 
-    def __post_init__(self) -> None:
-        self.schema = schema_of(self.data)
-        self.columns = list(self.schema)
-        self._seen_columns: dict[str, nw.DataFrame[Any]] = {}
-        self._sampled: dict[str, int] = {}
-
-    def _series(self, name: str) -> nw.Series[Any]:
+    def __getitem__(self, name: str) -> nw.Series[Any]:
         """The distinct values: categories need no more."""
-        if name not in self.columns:
-            raise unknown_column(name, self.columns)
-        values = self._values(name)[name]
-        if name in self._sampled:
+        if name not in self.schema:
+            raise unknown_column(name, list(self.schema))
+        values = self.counted(name)[name]
+        if name in self.sampled:
             raise InputError(
                 f"groups: column {name!r} has over {FEW_VALUES:,} values, at most {MOST_GROUPS:,} can become groups; "
                 f"is it an identifier? Cut a number into intervals with mv.bins, or join rare values first."
             )
         return values
 
-    def _texts(self, name: str) -> list[str]:
-        return text_values(self._series(name).drop_nulls()).unique().to_list()
+    def texts(self, name: str) -> tuple[None, list[str]]:
+        """The texts that occur in a column; rows are not numbered."""
+        return None, text_values(self[name].drop_nulls()).unique().to_list()
 
-    def _values(self, name: str) -> nw.DataFrame[Any]:
+    def counted(self, name: str) -> nw.DataFrame[Any]:
         """Distinct values and how often they occur; of a sample where they are too many to fetch."""
-        if name not in self._seen_columns:
-            column = self.data.select(name, COUNT)
+        if name not in self._counted:
+            column = self.frame.select(name, COUNT)
             many = self.rows > SAMPLE and self.schema[name] != nw.Boolean and not self.tallied
             sample = draw(column, SAMPLE, self.rows)[0] if many else None
             if sample is not None and sample[name].n_unique() > FEW_VALUES:
-                self._sampled[name] = len(sample)
+                self.sampled[name] = len(sample)
                 column = sample.lazy()
-            self._seen_columns[name] = fetch(column.group_by(name).agg(nw.col(COUNT).sum().alias(f"{name} rows")))
-        return self._seen_columns[name]
+            self._counted[name] = fetch(column.group_by(name).agg(nw.col(COUNT).sum().alias(f"{name} rows")))
+        return self._counted[name]
+
+    def lacks(self, name: str) -> bool:
+        """Whether some row has no value."""
+        if name in self._counted and name not in self.sampled:
+            return has_missing(self._counted[name][name])
+        missing = Missing(Column(name))
+        there = condition_expression(missing, self.schema, render(missing)).cast(nw.Int64).max().alias("there")
+        return bool(fetch(self.frame.select(there))["there"].item())
+
+
+@dataclass
+class LazyFitter(Fitter):
+    """The same fitting with the columns asked of an engine."""
+
+    data: RemoteColumns
 
     def _has_missing(self, column: str) -> bool:
-        if not self.missing:
-            return False
-        if column in self._seen_columns and column not in self._sampled:
-            return has_missing(self._seen_columns[column][column])
-        missing = Missing(Column(column))
-        there = condition_expression(missing, self.schema, render(missing)).cast(nw.Int64).max().alias("there")
-        return bool(fetch(self.data.select(there))["there"].item())
+        return self.missing and self.data.lacks(column)
 
     def _type(self, name: str) -> nw.dtypes.DType:
-        return self.schema[name]
+        return self.data.schema[name]
 
     def _asked(self, expression: nw.Expr, column: str) -> nw.Series[Any]:
-        return fetch(self.data.select(expression.alias("v")).unique())["v"]
+        return fetch(self.data.frame.select(expression.alias("v")).unique())["v"]
 
     def _fitted_edges(self, item: Bins) -> tuple[float, ...]:
         """Bin edges as in memory, from distinct values and how often they occur."""
@@ -100,13 +104,14 @@ class LazyFitter(Fitter):
             return item.edges
         if item.column not in self.columns:
             raise unknown_column(item.column, self.columns)
-        dtype = self.schema[item.column]
+        dtype = self.data.schema[item.column]
         if kind_of_dtype(dtype) != NUMBER:
             raise not_numbers(item, dtype)
-        counted = self._values(item.column)
+        counted = self.data.counted(item.column)
         values, often = numbers(counted[item.column]), np.asarray(counted[f"{item.column} rows"].to_numpy(), dtype=np.int64)
-        if item.column in self._sampled:
-            self.notes.append(f"{item!r}: edges come from a sample of {self._sampled[item.column]:,} of {self.rows:,} rows")
+        if item.column in self.data.sampled:
+            seen = self.data.sampled[item.column]
+            self.notes.append(f"{item!r}: edges come from a sample of {seen:,} of {self.data.rows:,} rows")
         kept = np.isfinite(values)
         values, often = values[kept], often[kept]
         if not values.size:
@@ -122,8 +127,8 @@ class LazyFitter(Fitter):
 
     def _seen(self, parts: Sequence[Block], possible: int, item: Cross) -> list[tuple[int, ...]]:
         sizes = tuple(part.size for part in parts)
-        codes = [code_expression(part, self.schema).alias(f"c{i}") for i, part in enumerate(parts)]
-        seen = fetch(self.data.select(*codes).unique().head(4 * MOST_GROUPS))
+        codes = [code_expression(part, self.data.schema).alias(f"c{i}") for i, part in enumerate(parts)]
+        seen = fetch(self.data.frame.select(*codes).unique().head(4 * MOST_GROUPS))
         table = np.stack([np.asarray(seen[f"c{i}"].to_numpy(), dtype=np.int64) for i in range(len(parts))])
         table = table[:, (table >= 0).all(axis=0)]
         keys = np.zeros(table.shape[1], dtype=np.int64)
@@ -143,7 +148,8 @@ def fit_lazy(
     """Groups fitted on a lazy frame whose lines stand for `COUNT` rows each, the same as on the collected frame."""
     if any(isinstance(entry.item, Flags) for entry in groups.entries):
         raise InputError("groups: boolean arrays cannot be used on a lazy frame; make them columns of the frame.")
-    fitter = LazyFitter(frame, groups.missing == MISSING[0], rows=rows, tallied=tallied)
+    columns = RemoteColumns(frame, rows, tallied)
+    fitter = LazyFitter(columns, list(columns.schema), groups.missing == MISSING[0])
     fitted, names = [], []
     for block, texts in _blocks(groups.entries, fitter):
         assert not isinstance(block, Span)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from multivalid.errors import InputError
 
 Bits = NDArray[np.uint8]
+PADDING = np.zeros(7, dtype=np.uint8)
 BLOCK = 1 << 16  # rows handled at a time when bits change orientation: eight groups of them fit the cache
 
 
@@ -42,7 +43,7 @@ class Coded:
 
     def lines(self) -> Bits:
         """One row of packed bytes per group."""
-        return np.stack([_packed(self.mask(group)) for group in range(self.size)])
+        return np.stack([_packed(self.codes == group + 1) for group in range(self.size)])
 
     def take(self, rows: NDArray[Any]) -> Coded:
         """The same groups on a selection of rows."""
@@ -108,7 +109,7 @@ class Flagged:
 
     def take(self, rows: NDArray[Any]) -> Flagged:
         """The same groups on a selection of rows."""
-        return flagged_rows(self.by_row()[rows], self.size)
+        return pack_rows(self.by_row()[rows], self.size)
 
     def choose(self, groups: Sequence[int]) -> Flagged:
         """Some of the groups."""
@@ -148,12 +149,7 @@ class Membership:
 
     def __init__(self, bits: Bits, rows: int) -> None:
         self.parts: tuple[Part, ...] = (Flagged(bits, rows),)
-        self.rows = rows
-
-    @property
-    def groups(self) -> int:
-        """Number of groups."""
-        return sum(part.size for part in self.parts)
+        self.groups, self.rows = len(bits), rows
 
     @cached_property
     def bits(self) -> Bits:
@@ -176,6 +172,7 @@ class Membership:
             here = tuple(run)
             # Neighbours of bits are one part: what is done part by part is then done once for all of them.
             made.parts += (Flagged(np.concatenate([part.lines() for part in here]), rows),) if flags and len(here) > 1 else here
+        made.groups = sum(part.size for part in made.parts)
         return made
 
     @classmethod
@@ -196,13 +193,13 @@ class Membership:
         if array.ndim != 2 or array.dtype != np.bool_:
             raise InputError(f"array must be booleans of shape (rows, groups), got {array.dtype} of shape {array.shape}.")
         rows, groups = array.shape
-        others = flagged_rows(np.packbits(array, axis=1, bitorder="little"), groups)
+        others = pack_rows(np.packbits(array, axis=1, bitorder="little"), groups)
         return cls(np.concatenate([_packed(np.ones(rows, dtype=bool))[None], others.bits]), rows)
 
     @classmethod
     def from_rows(cls, by_row: Bits, groups: int) -> Membership:
         """From one row of packed bytes per data row, as `by_row` gives them."""
-        return cls.of([flagged_rows(by_row, groups)], by_row.shape[0])
+        return cls.of([pack_rows(by_row, groups)], by_row.shape[0])
 
     # ---- out ---------------------------------------------------------------------------------------------------
     def mask(self, group: int) -> NDArray[np.bool_]:
@@ -278,13 +275,13 @@ def everyone(rows: int) -> Coded:
     return Coded(np.ones(rows, dtype=np.uint8), 1)
 
 
-def flagged(masks: Iterable[NDArray[np.bool_]], rows: int) -> Flagged:
+def pack_masks(masks: Iterable[NDArray[np.bool_]], rows: int) -> Flagged:
     """Groups from one boolean mask each."""
     lines = [_packed(mask) for mask in masks]
     return Flagged(np.array(lines, dtype=np.uint8).reshape(len(lines), _bytes(rows)), rows)
 
 
-def flagged_rows(by_row: Bits, groups: int) -> Flagged:
+def pack_rows(by_row: Bits, groups: int) -> Flagged:
     """Groups from one row of packed bytes per data row."""
     rows = by_row.shape[0]
     bits = np.zeros((groups, _bytes(rows)), dtype=np.uint8)
@@ -329,9 +326,8 @@ def unpack(by_row: Bits, groups: int) -> NDArray[np.float64]:
 
 def _packed(mask: NDArray[np.bool_]) -> Bits:
     """Booleans as bits, padded to whole words."""
-    line = np.zeros(_bytes(mask.size), dtype=np.uint8)
-    line[: (mask.size + 7) // 8] = np.packbits(mask, bitorder="little")
-    return line
+    line = np.packbits(mask, bitorder="little")
+    return np.append(line, PADDING[: -line.size % 8])
 
 
 def _bytes(bits: int) -> int:

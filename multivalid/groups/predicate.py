@@ -67,7 +67,7 @@ class Predicate:
         return row_test(self.condition, self.text)
 
     def __repr__(self) -> str:
-        return f"Predicate({_quoted(self.text)})"
+        return f"Predicate({_quote(self.text)})"
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
         # The text is the whole predicate; the compiled closure could not be pickled.
@@ -111,5 +111,5 @@ def stored(text: str) -> Predicate:
     return Predicate(render(condition), condition)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return f'"{text}"' if '"' not in text and "\\" not in text else repr(text)

@@ -24,17 +24,17 @@ def with_codes(membership: Membership) -> Membership:
     """
     parts: list[Part] = []
     for part in membership.parts:
-        parts += [part] if isinstance(part, Coded) else _recoded(part)
+        parts += [part] if isinstance(part, Coded) else _recode(part)
     return Membership.of(parts, membership.rows)
 
 
-def _recoded(part: Flagged) -> list[Part]:
+def _recode(part: Flagged) -> list[Part]:
     """A part of bits, cut where codes take over."""
     found: list[Part] = []
     waiting = 0  # first group that is in no part yet
     for start, stop in _runs(part):
         if stop - start >= FEWEST:
-            found += [Flagged(part.bits[waiting:start], part.rows), _coded(part, start, stop)]
+            found += [Flagged(part.bits[waiting:start], part.rows), _code_run(part, start, stop)]
             waiting = stop
     return [*found, Flagged(part.bits[waiting:], part.rows)] if found else [part]
 
@@ -53,7 +53,7 @@ def _runs(part: Flagged) -> Iterator[tuple[int, int]]:
     yield start, part.size
 
 
-def _coded(part: Flagged, start: int, stop: int) -> Coded:
+def _code_run(part: Flagged, start: int, stop: int) -> Coded:
     codes = np.zeros(part.rows, dtype=np.min_scalar_type(stop - start))
     for group in range(start, stop):
         codes[part.mask(group)] = group - start + 1

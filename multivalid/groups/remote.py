@@ -105,12 +105,12 @@ def write(frame: Frame, path: Path) -> Frame | None:
         import polars as pl
 
         native.sink_parquet(path)
-        return _opened(pl.scan_parquet(path))
+        return _open(pl.scan_parquet(path))
     import duckdb
 
     try:
         native.write_parquet(str(path))
-        return _opened(native.query("mv_rows", f"SELECT * FROM read_parquet('{str(path).replace(chr(39), 2 * chr(39))}')"))
+        return _open(native.query("mv_rows", f"SELECT * FROM read_parquet('{str(path).replace(chr(39), 2 * chr(39))}')"))
     except duckdb.Error:
         return None
 
@@ -119,34 +119,34 @@ def join(frame: Frame, keys: list[str], table: dict[str, NDArray[Any]]) -> Frame
     """The frame with the other columns of a small table, matched on `keys` of whole numbers and texts without missing values."""
     native = frame.to_native()
     if frame.implementation.is_duckdb():
-        return _opened(_duckdb(native, keys, table))
+        return _open(_duckdb(native, keys, table))
     if frame.implementation.is_pyspark():
         from pyspark.sql import functions
 
         columns = [column.tolist() for column in table.values()]
         small = native.sparkSession.createDataFrame(list(zip(*columns, strict=True)), schema=list(table))
-        return _opened(native.join(functions.broadcast(small), on=keys, how="left"))
+        return _open(native.join(functions.broadcast(small), on=keys, how="left"))
     if frame.implementation.is_polars():
         import polars as pl
 
         small = pl.LazyFrame({name: column.tolist() for name, column in table.items()})
-        return _opened(native.join(small, on=keys, how="left", maintain_order="left"))
+        return _open(native.join(small, on=keys, how="left", maintain_order="left"))
     if frame.implementation.is_ibis():
         import ibis
         import pyarrow as pa
 
-        return _opened(native.left_join(ibis.memtable(pa.table(table)), keys))
+        return _open(native.left_join(ibis.memtable(pa.table(table)), keys))
     if frame.implementation.is_dask():
         import pandas as pd
 
-        return _opened(native.merge(pd.DataFrame(table), on=keys, how="left"))
+        return _open(native.merge(pd.DataFrame(table), on=keys, how="left"))
     raise InputError(
         f"predict with a model of levels needs a join with a table of the driver's own, which is not supported on "
         f"{frame.implementation}; collect the rows, or use polars, DuckDB, Spark, Ibis or Dask."
     )
 
 
-def _opened(native: Any) -> Frame:
+def _open(native: Any) -> Frame:
     opened: Frame = nw.from_native(native)
     return opened
 
@@ -166,11 +166,11 @@ def _duckdb(native: Any, keys: list[str], table: dict[str, NDArray[Any]]) -> Any
     try:
         return native.query("mv_rows", text.format("__multivalid_table"))
     except duckdb.CatalogException:
-        lists = ", ".join(f'unnest({_listed(column)}) AS "{name}"' for name, column in table.items())
+        lists = ", ".join(f'unnest({_write_list(column)}) AS "{name}"' for name, column in table.items())
         return native.query("mv_rows", text.format(f"(SELECT {lists})"))
 
 
-def _listed(column: NDArray[Any]) -> str:
+def _write_list(column: NDArray[Any]) -> str:
     """A list of SQL."""
     if column.dtype.kind in "iuf":
         return f"{column.tolist()}::{'DOUBLE' if column.dtype.kind == 'f' else 'BIGINT'}[]"

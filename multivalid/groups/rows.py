@@ -139,7 +139,7 @@ class _Compiler:
                 if type(a) is not type(b):
                     a, b = float(a), float(b)
             elif kind != kind_of_value(b):
-                b = self._converted(left, a, constant, b)
+                b = self._convert(left, a, constant, b)
             elif kind == DATETIME and (a.tzinfo is None) != (b.tzinfo is None):
                 raise self._mismatch(left, a, f"cannot be compared with {b!r}")
             if kind == DATETIME and a.tzinfo is not None:
@@ -161,7 +161,7 @@ class _Compiler:
             if a is None:
                 return False
             if kind_of_value(a) != kind:
-                whens = [self._converted(term, a, choice, choice) for choice in choices]
+                whens = [self._convert(term, a, choice, choice) for choice in choices]
                 aware = getattr(a, "tzinfo", None) is not None
                 found = instant(a) in map(instant, whens) if aware else a in whens
             elif kind == NUMBER and (type(a) is float or not whole):
@@ -172,7 +172,7 @@ class _Compiler:
 
         return test
 
-    def _converted(self, term: Term, value: Any, constant: Scalar | None, other: Any) -> dt.date:
+    def _convert(self, term: Term, value: Any, constant: Scalar | None, other: Any) -> dt.date:
         """A constant string as the date or time it stands for next to this value."""
         kind = kind_of_value(value)
         if isinstance(constant, str) and kind in (DATE, DATETIME):

@@ -45,7 +45,7 @@ class Family:
 def fit_family(entries: Sequence[Entry], min_size: int, missing: bool, data: Any, rows: int | None) -> Family:
     """Fit every entry, then choose."""
     columns = None if data is None else Columns(data)
-    fitter = Fitter(columns, missing)
+    fitter = Fitter(columns, [] if columns is None else columns.names, missing)
     flags = [entry.item for entry in entries if isinstance(entry.item, Flags)]
     arrays, given = ArrayColumns(flags), sum(len(item.names) for item in flags)
     fitted, candidates = [], []
@@ -56,8 +56,9 @@ def fit_family(entries: Sequence[Entry], min_size: int, missing: bool, data: Any
     if data is None and rows is None and not flags:
         chosen, kept = _kept(fitted, candidates, _reasons_without_rows(fitted, candidates), notes)
         return Family(chosen, kept, given, notes, None)
-    used = dict.fromkeys(name for one in fitted if not isinstance(one.block, Span) for name in one.block.columns)
-    members = members_of(fitted, tuple(used), columns, arrays, rows)
+    # Columns that are not there were refused when items met data.
+    used = [name for one in fitted if not isinstance(one.block, Span) for name in one.block.columns] if columns is None else []
+    members = members_of(fitted, list(dict.fromkeys(used)), columns, arrays, rows)
     if members.rows == 0:
         raise InputError("groups cannot be fitted on empty data: at least one row is needed.")
     reasons = list(_reasons(members, candidates, min_size))

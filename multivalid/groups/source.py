@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from multivalid.errors import PredicateError
-from multivalid.groups.strings import unescaped
+from multivalid.groups.strings import unescape
 
 MAX_LENGTH = 10_000
 MAX_STORED = 32 * MAX_LENGTH  # a text of ours: spaces, escapes and written-out chains make it longer than what the user wrote
@@ -87,7 +87,7 @@ class Source:
     def _token(self, kind: str, piece: str, at: int) -> Token:
         if kind == "string":
             self._check_characters(piece, at)
-            return Token(STRING, self._unescaped(piece, at), at)
+            return Token(STRING, self._unescape(piece, at), at)
         if kind == "quoted":
             self._check_characters(piece, at)
             if piece == "``":
@@ -117,9 +117,9 @@ class Source:
             raise self.error(at, f"{piece} is a word of Python, not a plain name", "if it is a column, write it in backticks")
         return Token(NAME, piece, at)
 
-    def _unescaped(self, piece: str, at: int) -> str:
+    def _unescape(self, piece: str, at: int) -> str:
         try:
-            return unescaped(piece[1:-1])
+            return unescape(piece[1:-1])
         except ValueError as error:
             raise self.error(at, f"this string cannot be read: {error}", "write a backslash as two") from None
 

@@ -9,12 +9,12 @@ _ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[
 _SINGLE = {"\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     """What stands between the quotes, with its escapes replaced; `ValueError` for one that Python does not know.
 
     Examples
     --------
-    >>> unescaped(r"it\\'s \\u00e9")
+    >>> unescape(r"it\\'s \\u00e9")
     "it's é"
     """
     return _ESCAPE.sub(_character, text)

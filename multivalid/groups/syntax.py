@@ -115,7 +115,7 @@ class _Reader:
             elif strength == COMPARE:
                 left = self._comparison(left, depth)
             else:
-                left = self._joined(left, strength, depth)
+                left = self._join(left, strength, depth)
         if self._next.kind == SIGN and self._next.text in _REFUSED:
             raise self._error(left.at, "this operator is not part of the language", _HINT)
         return left
@@ -124,7 +124,7 @@ class _Reader:
         token = self._next
         if self._accept("not"):
             inner = self._expression(NOT, depth + 1)
-            return self._made(Not(self._condition(inner)), token.at, inner)
+            return self._piece(Not(self._condition(inner)), token.at, inner)
         if self._accept("-"):
             return self._negative(token, depth)
         return self._primary(depth)
@@ -139,7 +139,7 @@ class _Reader:
         if isinstance(term, Literal):
             assert not isinstance(term.value, str)
             return Piece(self._literal(sign.at, -term.value), sign.at)
-        return self._made(Negate(term), sign.at, inner)
+        return self._piece(Negate(term), sign.at, inner)
 
     def _calculation(self, left: Piece, strength: int, depth: int) -> Piece:
         op = self._take().text
@@ -150,9 +150,9 @@ class _Reader:
         if isinstance(first, Literal) and isinstance(second, Literal):
             # Constants are worked out here, once, so that engines only see arithmetic on columns.
             return Piece(self._literal(left.at, _FOLD[op](first.value, second.value)), left.at)
-        return self._made(Arithmetic(op, first, second), left.at, left, right)
+        return self._piece(Arithmetic(op, first, second), left.at, left, right)
 
-    def _joined(self, left: Piece, strength: int, depth: int) -> Piece:
+    def _join(self, left: Piece, strength: int, depth: int) -> Piece:
         kind, word = (And, "and") if strength == AND else (Or, "or")
         pieces = [left]
         while self._accept(word):
@@ -161,12 +161,12 @@ class _Reader:
         for piece in pieces:
             part = self._condition(piece)
             parts += part.parts if isinstance(part, kind) else [part]
-        return self._made(kind(tuple(parts)), left.at, *pieces)
+        return self._piece(kind(tuple(parts)), left.at, *pieces)
 
     def _comparison(self, left: Piece, depth: int) -> Piece:
         """`a < b <= c` is `a < b and b <= c`, as in Python; `in` and `is` stand alone."""
         if self._next.text not in _ORDER:
-            answer = self._made(self._member_or_missing(left, depth), left.at, left)
+            answer = self._piece(self._member_or_missing(left, depth), left.at, left)
             if self._next.kind == SIGN and _STRENGTH.get(self._next.text) == COMPARE:
                 raise self._error(self._next.at, "this comparison goes on after 'in' or 'is'", "join two comparisons with and")
             return answer
@@ -175,13 +175,13 @@ class _Reader:
         while self._next.kind == SIGN and self._next.text in _ORDER:
             op = self._take().text
             pieces.append(self._expression(SUM, depth + 1))
-            link = _ordered(op, self._term(pieces[-2]), self._term(pieces[-1]))
+            link = _column_first(op, self._term(pieces[-2]), self._term(pieces[-1]))
             if isinstance(link.right, Literal):
-                link = Compare(link.op, link.left, Literal(self._named(link.left, link.right.value, pieces[-2].at)))
+                link = Compare(link.op, link.left, Literal(self._number_of_name(link.left, link.right.value, pieces[-2].at)))
             links.append(self._with_column(link, pieces[-2].at))
         if self._next.kind == SIGN and _STRENGTH.get(self._next.text) == COMPARE:
             raise self._error(self._next.at, "'in' and 'is' do not go on a chain of comparisons", "join two comparisons with and")
-        return self._made(links[0] if len(links) == 1 else And(tuple(links)), left.at, *pieces)
+        return self._piece(links[0] if len(links) == 1 else And(tuple(links)), left.at, *pieces)
 
     def _member_or_missing(self, left: Piece, depth: int) -> Condition:
         term, sign = self._term(left), self._take()
@@ -194,10 +194,10 @@ class _Reader:
             return self._with_column(Missing(term, negated), left.at)
         if sign.text == "not" and not self._accept("in"):
             raise self._error(sign.at, "'not' stands before a condition, or before 'in'", "write: not x > 3, or: x not in [3]")
-        choices = tuple(self._named(term, choice, left.at) for choice in self._choices(depth + 1))
+        choices = tuple(self._number_of_name(term, choice, left.at) for choice in self._choices(depth + 1))
         return self._with_column(Member(term, choices, sign.text == "not"), left.at)
 
-    def _named(self, term: Term, constant: Scalar, at: int) -> Scalar:
+    def _number_of_name(self, term: Term, constant: Scalar, at: int) -> Scalar:
         """Next to the part of a date a constant is its number, also where it is written as a name: 'Monday', 'June'."""
         if not isinstance(term, DatePart) or not isinstance(constant, str):
             return constant
@@ -342,7 +342,7 @@ class _Reader:
             raise self._error(at, "this compares constants only", "a comparison needs at least one column")
         return condition
 
-    def _made(self, node: Term | Condition, at: int, *inside: Piece) -> Piece:
+    def _piece(self, node: Term | Condition, at: int, *inside: Piece) -> Piece:
         height = 1 + max(piece.height for piece in inside)
         if height > MAX_DEPTH:
             raise self._error(at, f"the predicate is nested more than {MAX_DEPTH} deep", "split it up")
@@ -352,7 +352,7 @@ class _Reader:
         return self._source.error(at, problem, hint)
 
 
-def _ordered(op: str, left: Term, right: Term) -> Compare:
+def _column_first(op: str, left: Term, right: Term) -> Compare:
     return Compare(_FLIPPED.get(op, op), right, left) if isinstance(left, Literal) else Compare(op, left, right)
 
 

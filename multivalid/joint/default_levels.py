@@ -54,7 +54,7 @@ def _promising(plan: JointPlan, draft: Callable[[tuple[int, int]], JointPlan], c
     for left in reversed(range(TRIES)):
         if _promises(plan, constant):
             return plan
-        levels = _more_levels(plan, constant, groups)
+        levels = _try_finer(plan, constant, groups)
         plan = draft(levels if left else _most_levels(levels, groups))
     if _promises(plan, constant):
         return plan
@@ -89,7 +89,7 @@ def _promises(plan: JointPlan, constant: Two) -> bool:
     return plan.alpha[0] <= constant[0] and (second is None or second <= constant[1])
 
 
-def _more_levels(plan: JointPlan, constant: Two, groups: int) -> tuple[int, int]:
+def _try_finer(plan: JointPlan, constant: Two, groups: int) -> tuple[int, int]:
     """Levels that promise less than a constant pair has, were L to stay as it is; refused where 10,000 of either are not enough."""
     m = [len(grid) for grid in plan.grids]
     square = [alpha * count**2 for alpha, count in zip(plan.alpha, m, strict=True)]  # α = square/m²

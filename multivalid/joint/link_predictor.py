@@ -46,10 +46,8 @@ class PairPass:
         """Calibrated predictions of both coordinates, for rows of any kind."""
         first = by.keep("first", self.predicted_first(by, predictions, members))
         level = self._level(by, "below", first, self.second_edges)
-        start = by.keep(
-            "second", self.rough.calibrated(by, form.forward(predictions[1]), self._beside(by, self.rough, None, level))
-        )
-        second = self.second.calibrated(by, start, self._beside(by, self.second, members, level))
+        start = by.keep("second", self.rough.calibrate(by, form.forward(predictions[1]), self._beside(by, self.rough, None, level)))
+        second = self.second.calibrate(by, start, self._beside(by, self.second, members, level))
         return [first, by.keep("second", form.backward(second, first, by.ops))]
 
     def predict(self, predictions: Array, membership: Membership, form: Form) -> Array:
@@ -63,8 +61,8 @@ class PairPass:
         level = self._level(by, "beside", predictions[1], self.first_edges)
         extended = self._beside(by, self.first, members, level)
         if self.scale is None:
-            return self.first.calibrated(by, predictions[0], extended)
-        return self.scale.back(by, self.first.calibrated(by, self.scale.onto(by, predictions[0]), extended))
+            return self.first.calibrate(by, predictions[0], extended)
+        return self.scale.back(by, self.first.calibrate(by, self.scale.onto(by, predictions[0]), extended))
 
     def _level(self, by: Evaluator, name: str, value: Any, edges: Array) -> Any:
         return by.keep(name, by.place(value, edges.tolist())) if edges.size else None

@@ -13,8 +13,8 @@ from multivalid.joint.practical_goal import PairGoal
 from multivalid.joint.rank_scale import RankScale
 from multivalid.joint.reduction import Reduction
 from multivalid.joint.score import comparable_scores
-from multivalid.practical import fit as batch
 from multivalid.practical.data import shuffle, unit_numbers
+from multivalid.practical.work import work_out
 from multivalid.properties import Pair, Quantile
 from multivalid.properties.base import Array
 from multivalid.sources.memory import MemorySource as Rows
@@ -56,7 +56,7 @@ def _one_pass(
     if scale is not None:
         spread = scale.spread(rows.labels, np.random.default_rng(random_state))
         one = replace(one, labels=spread, predictions=scale.forward(one.predictions))
-    made = batch.work_out(one, reduction.pair.first, goal.stage(), random_state=random_state)
+    made = work_out(one, reduction.pair.first, goal.stage(), random_state=random_state)
     if made.predictor.model is None and not always:
         return None
     first = made.predictor.predict(one.predictions, membership)
@@ -70,9 +70,9 @@ def _one_pass(
     # Pseudo-labels can have tails so heavy that a shift for every group is noise: first a curve and levels of f⁰ alone.
     everyone = with_levels(Membership(rows.membership.bits[:1], rows.membership.rows), first, second_edges)
     other = replace(rows, labels=pseudo, predictions=start, membership=everyone)
-    rough = batch.work_out(other, prop, goal.stage(), random_state=random_state)
+    rough = work_out(other, prop, goal.stage(), random_state=random_state)
     other = replace(other, predictions=rough.predictor.predict(start, everyone), membership=membership)
-    stage = batch.work_out(other, prop, goal.stage(), random_state=random_state)
+    stage = work_out(other, prop, goal.stage(), random_state=random_state)
     said = [
         f"first coordinate: {made.note}",
         f"second coordinate, everyone: {rough.note}",

@@ -77,7 +77,7 @@ def make_plan(
     """Settle grids, thresholds and rules for `mode` "theorem" or "paper"; `ready` are grids that need no check."""
     facts = pair_facts(pair, rows.labels, rows.weights)
     if mode == "paper":
-        facts = _printed_facts(facts, rows.labels[rows.weights > 0])
+        facts = _facts_as_printed(facts, rows.labels[rows.weights > 0])
     grids = _grids(rows, pair, facts, mode, grid, m) if ready is None else ready
     wanted = [None if a is None else validate.positive(a, "alpha") for a in two(alpha, "alpha")]
     given = [None if c is None else validate.positive(c, "lipschitz") for c in two(lipschitz, "lipschitz")]
@@ -90,7 +90,7 @@ def make_plan(
         known[1] if known[1] is not None else second_slope(rows, pair, grids[1]),
     )
     facts = _as_far_as(grids[0], pair, facts)
-    return _printed(facts, grids, steep, wanted) if mode == "paper" else _theorem(facts, grids, steep, wanted)
+    return _plan_as_printed(facts, grids, steep, wanted) if mode == "paper" else _theorem(facts, grids, steep, wanted)
 
 
 def _as_far_as(grid: Grid, pair: Pair, facts: PairFacts) -> PairFacts:
@@ -126,7 +126,9 @@ def _one_stage(grid: Grid, lipschitz: float, alpha: float | None, cells: int) ->
     return TheoremRule(threshold, 2 * lipschitz * gap, drop), asked, drop
 
 
-def _printed(facts: PairFacts, grids: tuple[Grid, Grid], steep: tuple[float, float], wanted: list[float | None]) -> JointPlan:
+def _plan_as_printed(
+    facts: PairFacts, grids: tuple[Grid, Grid], steep: tuple[float, float], wanted: list[float | None]
+) -> JointPlan:
     m = len(grids[0])
     alpha = tuple(4 * c**2 / m if a is None else a for c, a in zip(steep, wanted, strict=True))
     drops = tuple(a / (2 * c * m) - c / m**2 for c, a in zip(steep, alpha, strict=True))
@@ -151,7 +153,7 @@ def _most_updates(span: float, drop: float) -> int:
     return floor(span / drop * (1 + 1e-12)) if drop > 0 else 0
 
 
-def _printed_facts(facts: PairFacts, labels: Array) -> PairFacts:
+def _facts_as_printed(facts: PairFacts, labels: Array) -> PairFacts:
     if labels.min() < 0 or labels.max() > 1:
         raise InputError(
             "mode='paper' of a pair is printed for labels in [0, 1] and for second coordinates in [0, 1]; rescale the labels, or use "

@@ -21,7 +21,7 @@ from multivalid.joint.passes import all_passes, worth_it
 from multivalid.joint.practical_goal import PairGoal
 from multivalid.joint.practical_statement import certify
 from multivalid.joint.reduction import Reduction, reduction_of
-from multivalid.practical.fit import level_grid
+from multivalid.practical.goal import level_grid
 from multivalid.properties import Pair
 from multivalid.sources.memory import MemorySource as Rows
 
@@ -52,14 +52,12 @@ def fit(
     if not rows.weights.all():  # a row of weight 0 is not there: pseudo-labels, scales and levels must not see it
         rows = rows.take(np.flatnonzero(rows.weights > 0))
     with np.errstate(all="ignore"):  # trial steps of the fit may overflow; they are turned down, and the end is checked
-        passes, notes, interrupted = _worked_out(rows, pair, reduction, goal, random_state)
+        passes, notes, interrupted = _work_out(rows, pair, reduction, goal, random_state)
         predictor = PairLinkPredictor((Grid([0.0]), Grid([0.0])), reduction.form, passes)
         final = predictor.predict(rows.predictions, rows.membership)
     if not np.isfinite(final).all():
         predictor, final, notes = replace(predictor, passes=[]), rows.predictions, ["The fit was not finite: nothing done."]
-    first, second = (
-        level_grid(final[:, k], rows.weights, goal.levels[k]) if given is None else given for k, given in enumerate(goal.grids)
-    )
+    first, second = (level_grid(final[:, k], rows.weights, goal.levels[k], given) for k, given in enumerate(goal.grids))
     predictor = replace(predictor, grids=(first, second))
     certificate = certify(rows, pair, predictor, final, goal, notes)
     if interrupted:
@@ -72,7 +70,7 @@ def fit(
     return PracticalPairFit(predictor, levels, certificate)
 
 
-def _worked_out(
+def _work_out(
     rows: Rows, pair: Pair, reduction: Reduction, goal: PairGoal, random_state: int
 ) -> tuple[list[PairPass], list[str], bool]:
     """The passes that held-out rows confirmed, what to say of them, and whether Ctrl-C came before they were fitted."""

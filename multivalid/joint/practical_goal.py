@@ -9,7 +9,7 @@ from multivalid import validate
 from multivalid.batch.control import UNLIMITED, Control
 from multivalid.grid import Grid, checked_grid
 from multivalid.joint.plan import OR_TWO, two
-from multivalid.practical import fit as batch
+from multivalid.practical.goal import Goal
 
 LEVELS = 5  # of either coordinate: cells are (group, level⁰, level¹), so their number grows with the square
 
@@ -34,10 +34,10 @@ class PairGoal:
                 checked_grid(given, OR_TWO)
         return cls((counts[0], counts[1]), grids, (wanted[0], wanted[1]), control)
 
-    def stage(self) -> batch.Goal:
+    def stage(self) -> Goal:
         """The goal of one coordinate's own fit; an interruption ends the fit of the pair, not of a stage.
 
         Once the first coordinate has moved, the second as it came is no safe choice: a stage is held to its t alone, and the joint
         score of the whole decides whether anything is done.
         """
-        return batch.Goal(control=replace(self.control, keep_interrupted=False), needed_rows=0.0)
+        return Goal(control=replace(self.control, keep_interrupted=False), needed_rows=0.0)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid import validate
 from multivalid.errors import InputError
 from multivalid.groups.frames import enter
+from multivalid.online.columns import column, numbers
 from multivalid.online.times import read_times
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def replay(learner: OnlineMulticalibrator, data: Any, y: Any, *, base: Any, weig
     # Packed: one bit per row and group, so that even a long history fits.
     packed = [np.packbits(learner.setup.members.rows(part), axis=1) for part in _parts(data, size)]
     bits = np.concatenate(packed) if packed else np.zeros((0, 1), dtype=np.uint8)
-    order = None if time is None else np.argsort(read_times(_column(data, time, "time"), size)[0], kind="stable")
+    order = None if time is None else np.argsort(read_times(column(data, time, "time"), size)[0], kind="stable")
     out = np.empty(given.shape)
     for start in range(0, size, BLOCK):
         rows = slice(start, start + BLOCK) if order is None else order[start : start + BLOCK]
@@ -109,54 +109,24 @@ def _bases(learner: OnlineMulticalibrator, data: Any, base: Any, size: int) -> A
     """One number per row, or one per row and level; NaN where no base is given."""
     columns = learner._engine.columns
     if columns == 1:
-        found = _numbers(data, base, "base", size)
-        return np.full(size, np.nan) if found is None else found
+        return np.full(size, np.nan) if base is None else numbers(data, base, "base", size)
     if base is None:
         return np.full((size, columns), np.nan)
     parts = list(base) if isinstance(base, (list, tuple)) else list(np.asarray(base).T)
     if len(parts) != columns:
         raise InputError(f"base must have one column for each of the {columns} levels, got {len(parts)}.")
-    return np.stack([np.asarray(_numbers(data, part, "base", size)) for part in parts], axis=1)
+    return np.stack([numbers(data, part, "base", size) for part in parts], axis=1)
 
 
 def _outcomes(learner: OnlineMulticalibrator, data: Any, y: Any, weight: Any, size: int) -> tuple[Array, Array]:
-    labels = _numbers(data, y, "y", size)
-    if labels is None:
-        raise InputError("y must be an array of outcomes, or the name of a column of data, got None.")
+    labels = numbers(data, y, "y", size)
     learner._engine.check_labels(labels)
-    weights = _numbers(data, weight, "weight", size)
-    if weights is None:
+    if weight is None:
         return labels, np.ones(size)
+    weights = numbers(data, weight, "weight", size)
     if ((weights < 0) | (weights > 1)).any():
         raise InputError("weight must lie in [0, 1] in every row; divide all weights by the largest one possible.")
     return labels, weights
-
-
-def _numbers(data: Any, values: Any, name: str, size: int) -> Array | None:
-    if values is None:
-        return None
-    if isinstance(values, str):
-        values = _column(data, values, name)
-    if size == 0:
-        return np.zeros(0)
-    array = validate.vector(values, name)
-    if array.size != size:
-        raise InputError(f"{name} has {array.size} values but data has {size} rows; both must describe the same rows.")
-    return array
-
-
-def _column(data: Any, column: str, name: str) -> NDArray[Any]:
-    if isinstance(data, Sequence):
-        try:
-            return np.asarray([row[column] for row in data])
-        except (KeyError, TypeError, IndexError):
-            raise InputError(f"{name}={column!r}: not every row of data has this feature.") from None
-    if isinstance(data, np.ndarray):
-        raise InputError(f"{name}={column!r} is the name of a column, but data is an array; pass the values instead.")
-    frame = enter(data)
-    if column not in frame.columns:
-        raise InputError(f"{name}={column!r} is not a column of data; its columns: {frame.columns}.")
-    return np.asarray(frame[column].to_numpy())
 
 
 def _length(data: Any) -> int:

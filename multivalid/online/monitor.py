@@ -17,7 +17,7 @@ from multivalid.online.members import Members, members
 from multivalid.online.rows import Rows, read_row, read_rows
 from multivalid.online.times import PERIODS, check_order, period_starts
 from multivalid.online.watch import Watch
-from multivalid.online.watched import Watched, watched
+from multivalid.online.watch_targets import WatchTarget, watch_target
 from multivalid.online.windows import Periods, Recent, Trace
 from multivalid.properties.base import Property
 from multivalid.properties.pairs.base import Pair
@@ -33,7 +33,7 @@ LEARN_EDGES = 256  # rounds whose predictions decide the buckets
 class MonitorSetup:
     """Checked settings; equal ones describe interchangeable monitors."""
 
-    watched: Watched
+    watched: WatchTarget
     members: Members
     delta: float
     tolerance: float
@@ -159,7 +159,7 @@ class Monitor:
         window: int = 1000,
         period: str | float | None = None,
     ) -> None:
-        what, who = watched(property, labels), members(groups)
+        what, who = watch_target(property, labels), members(groups)
         self._prepare(
             MonitorSetup(
                 what, who, validate.fraction(delta, "delta"), _tolerance(tolerance, what), _buckets(buckets),
@@ -320,7 +320,7 @@ class Monitor:
         return open_monitor(path, property, groups, **options)
 
 
-def _tolerance(value: float, what: Watched) -> float:
+def _tolerance(value: float, what: WatchTarget) -> float:
     slack = validate.real(value, "tolerance")
     with np.errstate(invalid="ignore"):
         ends = [one.v_range(np.array([one.range.lo]), np.array([one.range.hi])) for one in what.coordinates]

@@ -113,7 +113,7 @@ def summary_of(monitor: Monitor) -> str:
     for i in np.flatnonzero(table["off_now"]).tolist():
         if (table["name"][i], table["coordinate"][i]) not in named:
             lines.append(
-                f"  off by e-BH at level {setup.delta:g}, without an alarm: {_called(table['name'][i], table['coordinate'][i])}"
+                f"  off by e-BH at level {setup.delta:g}, without an alarm: {_name(table['name'][i], table['coordinate'][i])}"
             )
     return "\n".join(lines)
 
@@ -124,7 +124,7 @@ def sentence(monitor: Monitor, alarm: GroupAlarm) -> str:
     at, since = f"round {alarm.round:,}", f"round {alarm.since:,}"
     if kind is not None:
         at, since = f"{at} ({_text(alarm.time, kind)})", f"{since} ({_text(alarm.since_time, kind)})"
-    return f"{_called(alarm.group, alarm.coordinate)}: {alarm.says}; raised at {at}, most likely since {since} (an estimate)"
+    return f"{_name(alarm.group, alarm.coordinate)}: {alarm.says}; raised at {at}, most likely since {since} (an estimate)"
 
 
 def content_of(monitor: Monitor, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,13 +141,13 @@ def content_of(monitor: Monitor, settings: Mapping[str, Any]) -> dict[str, Any]:
         "threshold": setup.hypotheses / setup.delta,
         "alarms": [
             {
-                **alarm.to_json(), "called": _called(alarm.group, alarm.coordinate), "sentence": sentence(monitor, alarm),
+                **alarm.to_json(), "called": _name(alarm.group, alarm.coordinate), "sentence": sentence(monitor, alarm),
                 "trace": [[rounds, logs[place[alarm.group, alarm.coordinate]]] for rounds, _, logs in points],
             }
             for alarm in alarms
         ],
         "groups": [
-            {name: _plain(column[i]) for name, column in table.items()} | {"called": _called(table["name"][i], table["coordinate"][i])}
+            {name: _plain(column[i]) for name, column in table.items()} | {"called": _name(table["name"][i], table["coordinate"][i])}
             for i in np.argsort(-table["evidence"], kind="stable").tolist()
         ],
         "time": None if kind is None or monitor._clock is None else {"kind": kind, "last": show_time(monitor._clock[1], kind)},
@@ -179,7 +179,7 @@ def _who(monitor: Monitor, times: int) -> dict[str, NDArray[Any]]:
     return {"name": np.array(names * times, dtype=object), "coordinate": np.array(of * times, dtype=object)}
 
 
-def _called(group: str, coordinate: str) -> str:
+def _name(group: str, coordinate: str) -> str:
     return f"{group}, {coordinate}" if coordinate else group
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from multivalid import validate
 from multivalid.errors import InputError
-from multivalid.groups.frames import enter
+from multivalid.online.columns import column, numbers
 from multivalid.online.times import read_times
 
 if TYPE_CHECKING:
@@ -79,11 +78,11 @@ def make_rows(setup: MonitorSetup, member: NDArray[np.bool_], predictions: Array
         raise InputError(f"prediction must have {len(setup.watched.coordinates)} numbers per row, got {predictions.shape[1]}.")
     setup.watched.check(predictions, y)
     times, kind = (np.zeros(y.size), None) if time is None else read_times(time, y.size)
-    values = [_checked_values(one, predictions, y) for one in setup.watched.coordinates]
+    values = [_check_values(one, predictions, y) for one in setup.watched.coordinates]
     return Rows(member, predictions, y, np.stack(values, axis=1), times, kind)
 
 
-def _checked_values(coordinate: Any, predictions: Array, y: Array) -> Array:
+def _check_values(coordinate: Any, predictions: Array, y: Array) -> Array:
     """V of each row; bounds that come from a user's function are held against what it gives."""
     prediction, value = coordinate.prediction(predictions), coordinate.identify(predictions, y)
     least, most = coordinate.v_range(prediction, prediction)
@@ -96,32 +95,3 @@ def _checked_values(coordinate: Any, predictions: Array, y: Array) -> Array:
             f"(y={y[at]:g}); the property's own bounds are not true for these labels."
         )
     return np.asarray(value, dtype=np.float64)
-
-
-def numbers(frame: Any, values: Any, name: str, size: int) -> Array:
-    """A column of finite numbers, given as an array or by its name in `frame`."""
-    if isinstance(values, str):
-        values = column(frame, values, name)
-    elif values is None:
-        raise InputError(f"{name} must be an array, or the name of a column, got None.")
-    if size == 0:
-        return np.zeros(0)
-    array = validate.vector(values, name)
-    if array.size != size:
-        raise InputError(f"{name} has {array.size} values but the data have {size} rows; both must describe the same rows.")
-    return array
-
-
-def column(frame: Any, name: str, argument: str) -> NDArray[Any]:
-    """A column of `frame` by name."""
-    if isinstance(frame, np.ndarray):
-        raise InputError(f"{argument}={name!r} is the name of a column, but the data are an array; pass the values instead.")
-    if isinstance(frame, Sequence):
-        try:
-            return np.asarray([row[name] for row in frame])
-        except (KeyError, TypeError, IndexError):
-            raise InputError(f"{argument}={name!r}: not every row of the data has this feature.") from None
-    columns = enter(frame)
-    if name not in columns.columns:
-        raise InputError(f"{argument}={name!r} is not a column of the data; its columns: {columns.columns}.")
-    return np.asarray(columns[name].to_numpy())

@@ -39,7 +39,7 @@ def _(prop: Quantile, low: Array, high: Array, labels: Interval) -> tuple[Array,
 
 @v_range.register
 def _(prop: Expectation, low: Array, high: Array, labels: Interval) -> tuple[Array, Array]:
-    span = _transformed(prop, labels)
+    span = _transform(prop, labels)
     return np.asarray(low - span.hi), np.asarray(high - span.lo)
 
 
@@ -66,7 +66,7 @@ def _(prop: Quantile, labels: Interval) -> Interval:
 
 @prediction_range.register
 def _(prop: Expectation, labels: Interval) -> Interval:
-    return _transformed(prop, labels)
+    return _transform(prop, labels)
 
 
 @prediction_range.register
@@ -74,7 +74,7 @@ def _(prop: Expectile, labels: Interval) -> Interval:
     return labels
 
 
-def _transformed(prop: Expectation, labels: Interval) -> Interval:
+def _transform(prop: Expectation, labels: Interval) -> Interval:
     with np.errstate(all="ignore"):
         span = prop.transform_range(*labels)
     return Interval(-np.inf if np.isnan(span.lo) else span.lo, np.inf if np.isnan(span.hi) else span.hi)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.online.evidence import SINGLE, SLOPE, Evidence, tilts
-from multivalid.online.watched import Coordinate
+from multivalid.online.watch_targets import Coordinate
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -6,46 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from multivalid.evaluators import Arrays, DenseMembers, pieces
+from multivalid.practical.candidates import ORDER as ORDER
+from multivalid.practical.candidates import Candidate
 from multivalid.practical.data import LinkRows, Matching, unit_numbers
-from multivalid.practical.model import Model
-from multivalid.practical.predictor import eta_of
-from multivalid.practical.shift_round import ShiftRound
+from multivalid.practical.goal import NEEDED_ROWS
 from multivalid.properties.base import Array
 
 NEEDED_FOR_ANY = 3.0  # standard errors by which held-out rows must lean towards a stage, or the input is returned
-NEEDED_ROWS = (
-    30.0  # rows that share the sum of squared gains, below which no test means anything (no event among those held out, say)
-)
 EACH_SIDE = 5  # held-out outcomes needed on either side of the input, where the law of V is not known …
 SEEN_ENOUGH = 1000  # … and they are fewer than this: what a thousand rows have not shown is taken to be no more than rare
 NEEDED_FOR_MORE = 0.0  # t of the held-out gain over the last accepted stage
-
-ORDER = ("group shifts", "bend", "twist", "products", "patches")
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A stage fitted on part of the rows."""
-
-    name: str
-    model: Model
-    ridge: float
-    rounds: list[ShiftRound] = field(default_factory=list)
-
-    @classmethod
-    def untouched(cls, rows: LinkRows) -> Candidate:
-        """The input as it is."""
-        return cls("input", Model.new(rows.base, rows.membership.groups - 1), 1.0)
-
-    def eta(self, rows: LinkRows) -> Array:
-        """Its predictions on the link scale."""
-        out = np.empty(len(rows))
-        for part in pieces(len(rows)):
-            members = DenseMembers(rows.membership, part.start, part.stop)
-            out[part] = eta_of(Arrays(), self.model, self.rounds, rows.base[part], members)
-        return out
 
 
 @dataclass(frozen=True)
@@ -71,11 +43,6 @@ class HeldOut:
     above: int = 0
     below: int = 0
 
-    @property
-    def size(self) -> int:
-        """How many rows, or clusters."""
-        return next(iter(self.gains.values())).size
-
 
 def are_events(labels: Array, base: Array) -> bool:
     """Whether labels say that an event happened: all are 0 or 1, and if all are equal, predictions could be chances."""
@@ -91,22 +58,23 @@ def held_out(base: Array, test: LinkRows, candidates: list[Candidate], loss: Mat
     if prop.two_values is not None or binary:
         low, high = prop.two_values or (np.asarray(prop.identify(base, np.full_like(base, end))) for end in (1.0, 0.0))
         spread = np.maximum(-low * high, 0.0) * test.weights**2
-    gains, leans, noise = {}, {}, {}
+    gains, leans, noise = dict[str, Array](), dict[str, Array](), dict[str, Array]()
     for candidate in candidates:
-        after = loss.link.final(candidate.eta(test))
-        gains[candidate.name] = _by_unit(test, test.weights * (before - prop.score(after, test.labels)))
-        leans[candidate.name] = _by_unit(test, test.weights * v * (base - after))
+        after = loss.link.inverse(candidate.eta(test), handed_out=True)
+        gains[candidate.name] = test.weights * (before - prop.score(after, test.labels))
+        leans[candidate.name] = test.weights * v * (base - after)
         if spread is not None:
-            noise[candidate.name] = _by_unit(test, (after - base) ** 2 * spread, 2)
+            noise[candidate.name] = (after - base) ** 2 * spread
+    if test.cluster is not None:
+        unit = unit_numbers(len(test), test.cluster)
+        gains, leans, noise = _by_unit(unit, gains), _by_unit(unit, leans), _by_unit(unit, noise, 2)
     return HeldOut(gains, leans, noise, int((v > 0).sum()), int((v < 0).sum()))
 
 
-def _by_unit(test: LinkRows, values: Array, power: int = 1) -> Array:
-    """The values themselves, or their sums over clusters, scaled so that the mean stays that of rows."""
-    if test.cluster is None:
-        return values
-    unit = unit_numbers(len(test), test.cluster)
-    return np.asarray(((unit[-1] + 1) / unit.size) ** power * np.bincount(unit, weights=values))
+def _by_unit(unit: NDArray[np.intp], rows: Mapping[str, Array], power: int = 1) -> dict[str, Array]:
+    """Sums over units of chance, scaled so that the mean stays that of rows."""
+    scale = ((unit[-1] + 1) / unit.size) ** power
+    return {name: np.asarray(scale * np.bincount(unit, weights=values)) for name, values in rows.items()}
 
 
 def choose(
@@ -114,18 +82,21 @@ def choose(
 ) -> tuple[str | None, list[str]]:
     """The last stage that beats the one accepted before it, over all held-out parts; and what each stage gained, in words."""
     best: str | None = None
+    latest = [""] * len(parts)
     above, below = sum(part.above for part in parts), sum(part.below for part in parts)
     one_sided = not parts[0].noise and min(above, below) < EACH_SIDE and above + below < SEEN_ENOUGH
-    accepted = np.zeros(sum(part.size for part in parts))
+    accepted: Array | float = 0.0
     report = []
     for name in order:
         if not any(name in part.gains for part in parts):
             continue
-        gain = np.concatenate([part.gains[_latest(part.gains, name, order)] for part in parts])
+        # The richest stage of each part up to this one: a split may not have reached every stage.
+        latest = [name if name in part.gains else before for part, before in zip(parts, latest, strict=True)]
+        gain = np.concatenate([part.gains[known] for part, known in zip(parts, latest, strict=True)])
         more = float((gain - accepted).mean())
         why = ""
         if best is None:
-            z, told = _evidence(parts, name, order), sharing_rows(gain)
+            z, told = _evidence(parts, latest), sharing_rows(gain)
             evidence = f"z = {z:.1f}"
             better = z > NEEDED_FOR_ANY and more > 0 and told >= needed_rows and not one_sided
             if one_sided:
@@ -141,10 +112,11 @@ def choose(
     return best, report
 
 
-def _evidence(parts: Sequence[HeldOut], name: str, order: Sequence[str]) -> float:
-    """How many standard errors the held-out rows lean towards a stage, by their own variance or the known one, if that is larger."""
-    lean = np.concatenate([part.leans[_latest(part.leans, name, order)] for part in parts])
-    known = [part.noise[_latest(part.noise, name, order)] for part in parts if part.noise]
+def _evidence(parts: Sequence[HeldOut], stages: Sequence[str]) -> float:
+    """How many standard errors the held-out rows lean towards a stage of each part, by their own variance or the known one, if that is
+    larger."""
+    lean = np.concatenate([part.leans[stage] for part, stage in zip(parts, stages, strict=True)])
+    known = [part.noise[stage] for part, stage in zip(parts, stages, strict=True) if part.noise]
     return z_statistic(lean, float(sum(one.sum() for one in known)))
 
 
@@ -182,8 +154,3 @@ def sharing_rows(values: Array) -> float:
         return 0.0
     squares = (values / largest) ** 2
     return float(squares.sum() ** 2 / (squares @ squares))
-
-
-def _latest(part: Mapping[str, Array], name: str, order: Sequence[str]) -> str:
-    """The richest stage of this part up to `name` (a split may not have reached every stage)."""
-    return next(known for known in reversed(order[: order.index(name) + 1]) if known in part)

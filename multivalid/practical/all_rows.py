@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from multivalid.cells.tabulate import tabulate_groups
 from multivalid.evaluators import Evaluator
-from multivalid.practical.accept import Candidate
+from multivalid.practical.candidates import Candidate
 from multivalid.practical.data import LinkRows, Matching
 from multivalid.practical.model import Model
 from multivalid.practical.newton import SHARE
@@ -44,9 +44,10 @@ def refit(source: Source, sample: MemorySource, prop: Property, predictor: LinkP
     loss.widen(eta, rows, SHARE)
     table = products(model, rows, slice(0, len(rows)), lambda _, part: np.maximum(loss.slope(eta[part], rows, part), 0.0)).table
     table = table[np.ix_(free, free)] * (source.totals.weight / sample.weights.sum())
-    right = -(gradient + ridge * model.penalty * model.vector)[free]
+    flat = model.flat
+    right = -(gradient + ridge * flat.penalty * flat.values)[free]
     step = np.zeros(free.size)
-    step[free] = solve(table, ridge * model.penalty[free], right, model.few[free])
+    step[free] = solve(table, ridge * flat.penalty[free], right, flat.few[free])
     return model.moved(np.clip(step, -FARTHEST_STEP, FARTHEST_STEP))
 
 
@@ -64,7 +65,7 @@ class Pulls:
 
 def _gradient(model: Model, sums: Array, pulls: Array) -> tuple[NDArray[np.bool_], Array]:
     """Which coefficients move, and the gradient there, from the sums of every group (everyone first)."""
-    curve, bend, shift, product, total = model.cuts
+    curve, bend, shift, product, total = model.flat.cuts
     free, gradient = np.zeros(total, dtype=bool), np.zeros(total)
     free[:curve] = free[bend:shift] = True
     gradient[:curve], gradient[bend:shift] = sums[0], pulls * sums[1:, 0]

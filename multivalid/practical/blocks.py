@@ -99,7 +99,7 @@ class Blocks:
 
     def part(self, rows: slice) -> GroupRows:
         """Consecutive rows."""
-        return GroupRows(self.flagged.dense(rows.start, rows.stop), self.line_at, self.codes_of(rows))
+        return GroupRows(self.flagged.dense(rows.start, rows.stop), self.line_at, self.coded and self.codes_of(rows))
 
     def codes_of(self, rows: slice) -> tuple[CodeBlock, ...]:
         """Codes of consecutive rows."""

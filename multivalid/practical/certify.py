@@ -9,7 +9,7 @@ from multivalid.audit.audit import Audit, audit_source
 from multivalid.audit.text import nothing_told, verdict_on
 from multivalid.batch.algorithm import Blocked
 from multivalid.batch.certificate import Certificate
-from multivalid.batch.plan import label_facts
+from multivalid.batch.plan import label_range
 from multivalid.cells.residual import ratio
 from multivalid.cells.tabulate import tabulate_groups
 from multivalid.grid import Grid
@@ -34,7 +34,7 @@ def certify(
 ) -> Certificate:
     """Conditional on the levels of the final predictions, which `rows` carry; the tests are those of an audit of the same rows."""
     found = audit_source(rows, prop, grid, beyond=True, values=False)
-    facts, trivial, error = label_facts(prop, rows.labels, rows.weights), _of_a_constant(rows, prop), found.error
+    facts, trivial, error = prop.facts(*label_range(prop, rows.labels, rows.weights)), _of_a_constant(rows, prop), found.error
     best = prop.score(prop.solve_points(rows.labels), rows.labels)
     negligible = (NEGLIGIBLE * _size_of_v(rows, prop)) ** 2
     off = found.off if error > negligible else []
@@ -71,7 +71,7 @@ def _size_of_v(rows: Rows, prop: Property) -> float:
     """The most that |V| can be for labels such as these: amounts of a millionth are in [0, 1] too, and not negligible for that."""
     used = rows.labels[rows.weights > 0]
     low, high = float(used.min()), float(used.max())
-    return (prop.facts(low, high) if low < high else label_facts(prop, rows.labels, rows.weights)).bound
+    return prop.facts(*((low, high) if low < high else label_range(prop, used))).bound
 
 
 def _of_a_constant(rows: Rows, prop: Property) -> float:

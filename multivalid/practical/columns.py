@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from multivalid.atoms.names import PREDICTION
 from multivalid.discover.bins import MOST_CODES, Bins, Codes, Ordered
 from multivalid.discover.fit_bins import fit_edges
-from multivalid.groups.membership import Membership, flagged
+from multivalid.groups.membership import Membership, pack_masks
 from multivalid.properties.base import Array
 
 
@@ -29,10 +29,15 @@ class Columns:
         own = Ordered(PREDICTION, "number", tuple(edges.tolist()))
         return replace(self, bins=[*self.bins, own], codes=np.column_stack([self.codes, own.codes_of(predictions)]))
 
+    def codes_for(self, bins: Sequence[Bins]) -> Codes:
+        """Codes of some of the columns, in this order."""
+        place = {one.column: k for k, one in enumerate(self.bins)}
+        return np.ascontiguousarray(self.codes[:, [place[one.column] for one in bins]])
 
-def widened(membership: Membership, masks: Sequence[NDArray[np.bool_]]) -> Membership:
+
+def widen(membership: Membership, masks: Sequence[NDArray[np.bool_]]) -> Membership:
     """The groups with further ones after them."""
-    return Membership.of([*membership.parts, flagged(masks, membership.rows)], membership.rows)
+    return Membership.of([*membership.parts, pack_masks(masks, membership.rows)], membership.rows)
 
 
 def several(count: int, what: str) -> str:

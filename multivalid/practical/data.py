@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ ORDINARY_V = 1e12  # V of a size between 1 / this and this is used as it is
 CHUNK = 1024  # rows at a time, or a multiple of them; a multiple of 8, so that bits are cut between bytes
 MOST_CHUNKS = 8  # at a time, where few features are evaluated for each row
 FEATURES = 1 << 16  # numbers in the features of the rows at a time: about as many as stay in the cache
+
+
+Picked: TypeAlias = slice | NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -135,12 +139,12 @@ class Matching:
             return 1.0
         return float(np.ldexp(1.0, int(np.frexp(rise)[1])))
 
-    def identify(self, eta: Array, rows: Outcomes, part: slice = slice(None)) -> Array:
+    def identify(self, eta: Array, rows: Outcomes, part: Picked = slice(None)) -> Array:
         """w·V at η, in units of V."""
         found = np.asarray(rows.weights[part] * self.prop.identify(self.link.inverse(eta), rows.labels[part]))
         return found if self.unit == 1 else found / self.unit
 
-    def slope(self, eta: Array, rows: Outcomes, part: slice = slice(None)) -> Array:
+    def slope(self, eta: Array, rows: Outcomes, part: Picked = slice(None)) -> Array:
         """w·∂V/∂η, as a difference over the window."""
         rise = self.identify(eta + self.window, rows, part) - self.identify(eta - self.window, rows, part)
         return np.asarray(rise / (2 * self.window))

@@ -14,6 +14,7 @@ from multivalid.evaluators import Members, NoColumns
 from multivalid.groups.engine import balanced
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame, schema_of
+from multivalid.practical.forest_frame import add_forest
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.properties.ops import expressions
 from multivalid.sources.expressions import Expressions, Unevaluated
@@ -41,14 +42,14 @@ def predicting_link(
     names = [name for name in frame.collect_schema().names() if name != output]
     found = None
     if predictor.forest is not None:
-        frame = predictor.forest.on_frame(frame.with_columns(nw.lit(0.0, dtype=nw.Float64).alias(FOUND)), FOUND)
+        frame = add_forest(frame.with_columns(nw.lit(0.0, dtype=nw.Float64).alias(FOUND)), predictor.forest, FOUND)
         found = nw.col(FOUND)
     if isinstance(members, LineMembers):
         assert lines is not None
-        predictor.calibrated(Unevaluated(), nw.col(PREDICTION), members, found)  # only to see what it asks of its groups
+        predictor.calibrate(Unevaluated(), nw.col(PREDICTION), members, found)  # only to see what it asks of its groups
         frame = lines.join(frame, members.columns)
     by = Expressions(frame)
-    made = predictor.calibrated(by, nw.col(PREDICTION), members, found)
+    made = predictor.calibrate(by, nw.col(PREDICTION), members, found)
     return by.frame.select(*names, made.alias(output))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,11 +19,9 @@ from multivalid.groups.frames import open_frame
 from multivalid.groups.nodes import Condition, render
 from multivalid.groups.rows import RowTest, row_test
 from multivalid.lazy_names import narwhals as nw
-from multivalid.practical.predictor import TOGETHER
-from multivalid.properties.ops import Ops, expressions
+from multivalid.properties.ops import Ops
 
 if TYPE_CHECKING:
-    from multivalid.groups.remote import Frame
     from multivalid.properties.base import Array
 
 
@@ -40,7 +37,7 @@ class Forest:
         """With the columns that the trees look at only."""
         used = sorted({split.column for tree in trees for split in splits(tree)})
         place = {column: k for k, column in enumerate(used)}
-        return cls(tuple(bins[column] for column in used), tuple(_moved(tree, place) for tree in trees))
+        return cls(tuple(bins[column] for column in used), tuple(_move(tree, place) for tree in trees))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -62,7 +59,7 @@ class Forest:
                 out[:, k] = encode([one], frame)[:, 0]
         return out
 
-    def added(self, codes: Codes) -> Array:
+    def sums(self, codes: Codes) -> Array:
         """What the trees add to each row."""
         out = np.zeros(len(codes))
         add_trees(self.trees, codes, out)
@@ -117,23 +114,6 @@ class Forest:
 
         return [plan(tree) for tree in self.trees]
 
-    def on_frame(self, frame: Frame, eta: str) -> Frame:
-        """The lazy frame with what the trees add put on top of its column `eta`; `PREDICTION` is there."""
-        from multivalid.groups.engine import balanced, condition_expression
-        from multivalid.groups.remote import schema_of
-
-        schema = schema_of(frame)
-        names = [f"__mv_split{k}" for k in range(len(self.conditions))]
-        staged = [
-            condition_expression(one, schema, "a found split").alias(name) for one, name in zip(self.conditions, names, strict=True)
-        ]
-        frame = frame.with_columns(*staged) if staged else frame
-        answers = [nw.col(name) for name in names]
-        for start in range(0, len(self.trees), TOGETHER):
-            terms = [self.summed(expressions(), k, answers) for k in range(len(self.trees))[start : start + TOGETHER]]
-            frame = frame.with_columns((nw.col(eta) + balanced(terms, operator.add)).alias(eta))
-        return frame
-
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {"bins": [bins_to_json(one) for one in self.bins], "trees": [tree_to_json(tree) for tree in self.trees]}
@@ -153,7 +133,7 @@ class Forest:
         return cls(bins, tuple(tree_from_json(tree, bins) for tree in data["trees"]))
 
 
-def _moved(node: Node, place: dict[int, int]) -> Node:
+def _move(node: Node, place: dict[int, int]) -> Node:
     if not isinstance(node, Split):
         return node
-    return Split(place[node.column], node.left, (_moved(node.children[0], place), _moved(node.children[1], place)))
+    return Split(place[node.column], node.left, (_move(node.children[0], place), _move(node.children[1], place)))

@@ -1,76 +1,31 @@
-"""One way to correct from columns, fitted on some rows and looked at on others: named groups, rules, trees."""
+"""Plans to correct from columns, fitted on some rows and looked at on others: named groups, rules, trees."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.discover.bins import Codes
-from multivalid.discover.forest import add_trees
-from multivalid.discover.grow import Node
-from multivalid.practical import accept, summed
-from multivalid.practical import fit as practical
-from multivalid.practical.accept import Candidate
+from multivalid.practical import accept
 from multivalid.practical.boost import Boosting, CodedRows, boost
-from multivalid.practical.columns import Columns, several, widened
-from multivalid.practical.data import LinkRows, Matching
+from multivalid.practical.candidates import Candidate, fit_candidates, group_shifts_by_level, up_to
+from multivalid.practical.columns import widen
+from multivalid.practical.data import LinkRows
+from multivalid.practical.found_plan import Plan, Trees
+from multivalid.practical.found_problem import Problem
 from multivalid.practical.rules import Rule, choose_rules, masks_of, most_rules
-from multivalid.practical.start import group_shifts, stages, summed_shifts
+from multivalid.practical.start import stages, summed_shifts
+from multivalid.practical.sum_scale import shifts_for
 from multivalid.properties.base import Array
 
 SAMPLE = 10_000  # rows on which rules are compared
 FIRST_TREES = 60  # whose nodes may become rules: later ones repair earlier ones …
 FIRST_TREES_ADDED_UP = 200  # … but are worth a look where it is known on which scale groups add up
 Index = NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Rules, what they and the named groups do, trees on top, and what the groups still ask for after those (`last`).
-
-    `grown` are the trees that the rules were nodes of.
-    """
-
-    rules: list[Rule]
-    start: Candidate
-    trees: list[Node] = field(default_factory=list)
-    grown: list[Node] = field(default_factory=list)
-    last: Candidate | None = None
-
-    @property
-    def untouched(self) -> bool:
-        """Whether the input stays as it is."""
-        return self.start.name == "input" and not self.trees
-
-    def ended(self, stage: str, found: list[Candidate]) -> Plan:
-        """With what was found at its end, up to a stage."""
-        return replace(self, last=practical.up_to(stage, found))
-
-    @property
-    def size(self) -> str:
-        """How many rules and trees."""
-        parts = [several(len(self.rules), "rule")] if self.rules else []
-        return " and ".join([*parts, several(len(self.trees), "tree")] if self.trees else parts)
-
-
-@dataclass(frozen=True)
-class Problem:
-    """All rows, in link space and as codes, and what was asked for; `base` are the predictions themselves."""
-
-    every: LinkRows
-    base: Array
-    columns: Columns
-    loss: Matching
-    goal: practical.Goal
-    rate: float
-
-    def tell(self) -> None:
-        """A sign of life."""
-        self.goal.control.tell(0, float("nan"), float("nan"))
 
 
 class Part:
@@ -86,7 +41,7 @@ class Part:
     @cached_property
     def candidates(self) -> list[Candidate]:
         """Stages of the named groups."""
-        return practical.fitted_stages(self.inside, self.loss, self.problem.goal)
+        return fit_candidates(self.inside, self.loss, self.problem.goal)
 
     def held_out(self) -> accept.HeldOut:
         """What each stage does on the rows held out."""
@@ -97,7 +52,7 @@ class Part:
         """The named groups up to a stage; the input itself without one."""
         if stage is None:
             return Plan([], Candidate.untouched(self.inside))
-        return Plan([], practical.up_to(stage, self.candidates))
+        return Plan([], up_to(stage, self.candidates))
 
     # ---- trees ---------------------------------------------------------------------------------------------------------
     def boosting(self, plan: Plan) -> Boosting:
@@ -114,7 +69,7 @@ class Part:
     def rules(self, plan: Plan) -> list[Rule]:
         """The nodes that say most of what the trees of a plan say."""
         codes, shift = self._sample(), np.zeros(min(len(self.inside), SAMPLE))
-        add_trees(plan.trees, codes, shift)
+        plan.add_trees(codes, shift)
         return choose_rules(plan.trees[:FIRST_TREES], len(self.bins) - 1, codes, shift, most_rules(len(self.inside)))
 
     def added_up(self, plan: Plan) -> list[Rule]:
@@ -123,13 +78,11 @@ class Part:
         few = self._with_rules(self.inside.take(np.arange(len(codes))), codes, plan.rules)
         index = summed_shifts(model, few)
         room = (index.max() - index.min()) / 2
-        target = summed.summed_for(
-            model, few.base, self._eta(plan, few, codes, widened=True), (index.min() - room, index.max() + room)
-        )
+        target = shifts_for(model, few.base, self._eta(plan, few, codes, widened=True), (index.min() - room, index.max() + room))
         trees = [*plan.grown[:FIRST_TREES_ADDED_UP], *plan.trees]
         return choose_rules(trees, len(self.bins) - 1, codes, target, most_rules(len(self.inside)))
 
-    def ruled(self, rules: list[Rule], grown: Sequence[Node]) -> Plan:
+    def ruled(self, rules: list[Rule], grown: Trees) -> Plan:
         """Named groups and rules fitted together."""
         last = stages(self._with_rules(self.inside, self.codes_in, rules), self.loss)[-1]
         return Plan(rules, Candidate(last.name, last.fitted.model, last.fitted.ridge), grown=list(grown))
@@ -138,7 +91,7 @@ class Part:
         return self.codes_in[:SAMPLE]
 
     def _with_rules(self, rows: LinkRows, codes: Codes, rules: Sequence[Rule]) -> LinkRows:
-        return replace(rows, membership=widened(rows.membership, masks_of(rules, codes))) if rules else rows
+        return replace(rows, membership=widen(rows.membership, masks_of(rules, codes))) if rules else rows
 
     # ---- after the trees -----------------------------------------------------------------------------------------------
     def touched_up(self, plan: Plan) -> list[Candidate]:
@@ -146,16 +99,15 @@ class Part:
         the curve here may turn at the edge of every level."""
         rows = self._with_rules(self.inside, self.codes_in, plan.rules)
         rows = replace(rows, base=self._eta(plan, rows, self.codes_in, widened=True))
-        curve = partial(group_shifts, knots=practical.LEVELS - 1)
-        return practical.fitted_stages(rows, self.loss, self.problem.goal, curve)
+        return fit_candidates(rows, self.loss, self.problem.goal, group_shifts_by_level)
 
     # ---- what comes out ------------------------------------------------------------------------------------------------
     def predicted(self, plan: Plan) -> Array:
         """Predictions of a plan for the rows held out."""
-        return self.base if plan.untouched else self.loss.link.final(self._eta(plan, self.out, self.codes_out))
+        return self.base if plan.untouched else self.loss.link.inverse(self._eta(plan, self.out, self.codes_out), handed_out=True)
 
     def _eta(self, plan: Plan, rows: LinkRows, codes: Codes, widened: bool = False) -> Array:
         rows = rows if widened else self._with_rules(rows, codes, plan.rules)
         eta = plan.start.eta(rows)
-        add_trees(plan.trees, codes, eta)
+        plan.add_trees(codes, eta)
         return eta if plan.last is None else plan.last.eta(replace(rows, base=eta))

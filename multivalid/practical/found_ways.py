@@ -22,7 +22,9 @@ from multivalid.practical import accept
 from multivalid.practical.boost import boost_together
 from multivalid.practical.columns import several
 from multivalid.practical.data import Outcomes
-from multivalid.practical.found_plans import Index, Part, Plan, Problem
+from multivalid.practical.found_plan import Plan
+from multivalid.practical.found_plans import Index, Part
+from multivalid.practical.found_problem import Problem
 from multivalid.practical.remains import remaining
 from multivalid.practical.rules import Rule
 from multivalid.properties.base import Array

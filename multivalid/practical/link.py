@@ -55,16 +55,12 @@ class Link(ABC):
         """Predictions on the link scale."""
         return np.asarray(self.onto(Arrays(), values))
 
-    def inverse(self, values: Array) -> Array:
-        """Predictions in the label's own units."""
-        return np.asarray(self.back(NUMPY, values))
-
-    def final(self, values: Array) -> Array:
-        """Predictions as they are handed out: next to an end that labels sit on, the end itself.
+    def inverse(self, values: Array, *, handed_out: bool = False) -> Array:
+        """Predictions in the label's own units; as they are `handed_out`, next to an end that labels sit on, the end itself.
 
         The loss has its kink exactly there, and the fit ends a hair to either side of it; a hair below, such labels are not covered.
         """
-        return np.asarray(self.back(NUMPY, values, SNAP))
+        return np.asarray(self.back(NUMPY, values, SNAP if handed_out else 0.0))
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -155,13 +151,15 @@ def choose_link(prop: Property, labels: Array, predictions: Array) -> Link:
 
     What counts is the range of the property, not of the labels: the probability of an event has one in whatever units the labels are.
     """
-    from multivalid.batch.plan import label_facts
+    from multivalid.batch.plan import label_range
 
-    facts = label_facts(prop, labels)
+    facts = prop.facts(*label_range(prop, labels))
     span = _known_range(prop, labels, facts.range, predictions)
     if span is not None:
+        # Where a quantile may be the very end of the range, log-odds would never reach it: stretch the range, and cut at its ends.
         at_ends = facts.lipschitz is None and float(np.mean((labels == span.lo) | (labels == span.hi))) > ATOM
-        return _log_odds(span, at_ends)
+        room = STRETCH if at_ends else 0.0
+        return LogOdds(span.lo - room * span.length, span.length * (1 + 2 * room), at_ends)
     points = prop.solve_points(labels[:PROBE])  # the best prediction of each label alone: values on the property's own scale
     if facts.range.lo >= 0 and predictions.min() > 0 and points.std() > points.mean() > 0:
         return Logarithm(scale=float(points.mean()))
@@ -182,13 +180,5 @@ def _known_range(prop: Property, labels: Array, span: Interval, predictions: Arr
     inner = prop.facts(lo + (hi - lo) / 4, hi - (hi - lo) / 4) if lo < hi else None
     if inner is not None and inner.range == span and np.isfinite(span.length):
         return span  # the same for fewer labels: it does not come from the labels seen
-    unit = Interval(0.0, 1.0)
-    inside = all(v in unit for v in (*span, float(predictions.min()), float(predictions.max())))
-    return unit if inside and not 0 < hi < SMALL else None
-
-
-def _log_odds(span: Interval, at_ends: bool) -> Link:
-    """Where a quantile may be the very end of the range, log-odds would never reach it: stretch the range, and cut at its ends."""
-    if not at_ends:
-        return LogOdds(span.lo, span.length)
-    return LogOdds(span.lo - STRETCH * span.length, span.length * (1 + 2 * STRETCH), True)
+    inside = min(span.lo, predictions.min()) >= 0 and max(span.hi, predictions.max()) <= 1
+    return Interval(0.0, 1.0) if inside and not 0 < hi < SMALL else None

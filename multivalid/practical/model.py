@@ -24,12 +24,29 @@ FARTHEST = 1e3  # standard deviations from the mean of the base beyond which its
 Single = NDArray[np.float32]  # features are zeros, ones and hinges: single precision is exact enough and twice as fast
 
 
-def _none() -> Array:
-    return np.zeros(0)
+NONE, NO_PAIRS = np.zeros(0), np.zeros((2, 0), dtype=np.intp)
 
 
-def _no_pairs() -> NDArray[np.intp]:
-    return np.zeros((2, 0), dtype=np.intp)
+class Flat(NamedTuple):
+    """All coefficients in one row, and what a fit needs to know of each.
+
+    Attributes
+    ----------
+    values, single
+        The coefficients, and the same in single precision.
+    cuts
+        Where curve, bends, shifts, products and twists end.
+    penalty
+        Relative ridge: none on the intercept, hardly any on the slope of the base.
+    few
+        Which coefficients are not shifts of groups.
+    """
+
+    values: Array
+    single: Single
+    cuts: list[int]
+    penalty: Array
+    few: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -57,11 +74,11 @@ class Model:
     knots: Array
     curve: Array
     shifts: Array
-    bend_knots: Array = field(default_factory=_none)
-    bends: Array = field(default_factory=_none)
-    pairs: NDArray[np.intp] = field(default_factory=_no_pairs)
-    products: Array = field(default_factory=_none)
-    twists: Array = field(default_factory=_none)
+    bend_knots: Array = field(default_factory=NONE.copy)
+    bends: Array = field(default_factory=NONE.copy)
+    pairs: NDArray[np.intp] = field(default_factory=NO_PAIRS.copy)
+    products: Array = field(default_factory=NONE.copy)
+    twists: Array = field(default_factory=NONE.copy)
 
     @classmethod
     def new(cls, base: Array, groups: int, knots: int = FEW_KNOTS) -> Model:
@@ -73,23 +90,17 @@ class Model:
         return cls(float(base.mean()), scale, (at - base.mean()) / scale, np.zeros(2 + at.size), np.zeros(groups))
 
     @cached_property
-    def vector(self) -> Array:
+    def flat(self) -> Flat:
         """All coefficients in one row."""
-        return np.concatenate([self.curve, self.bends, self.shifts, self.products, self.twists])
-
-    @cached_property
-    def _single(self) -> Single:
-        return self.vector.astype(np.float32)
-
-    @cached_property
-    def cuts(self) -> list[int]:
-        """Where curve, bends, shifts, products and twists end in `vector`."""
         parts = (self.curve, self.bends, self.shifts, self.products, self.twists)
-        return [int(v) for v in np.cumsum([part.size for part in parts])]
+        values, cuts = np.concatenate(parts), [int(v) for v in np.cumsum([part.size for part in parts])]
+        penalty, few = np.ones(values.size), np.ones(values.size, dtype=bool)
+        penalty[:2], few[cuts[1] : cuts[2]] = (0.0, 0.01), False
+        return Flat(values, values.astype(np.float32), cuts, penalty, few)
 
     def moved(self, step: Array) -> Model:
         """The model with `step` added to its coefficients."""
-        curve, bends, shifts, products, twists = np.split(step, self.cuts[:4])
+        curve, bends, shifts, products, twists = np.split(step, self.flat.cuts[:4])
         return replace(
             self,
             curve=self.curve + curve,
@@ -98,18 +109,6 @@ class Model:
             products=self.products + products,
             twists=self.twists + twists,
         )
-
-    @property
-    def penalty(self) -> Array:
-        """Relative ridge: none on the intercept, hardly any on the slope of the base."""
-        return np.concatenate([[0.0, 0.01], np.ones(self.vector.size - 2)])
-
-    @cached_property
-    def few(self) -> NDArray[np.bool_]:
-        """Which coefficients are not shifts of groups."""
-        out = np.ones(self.vector.size, dtype=bool)
-        out[self.cuts[1] : self.cuts[2]] = False
-        return out
 
     def with_bends(self, index: Array, knots: int = 8) -> Model:
         """The same model with room to bend the summed shifts, knots at quantiles of `index`."""
@@ -127,8 +126,8 @@ class Model:
         )
 
     def dense_at(self, line_at: NDArray[np.intp]) -> NDArray[np.intp] | slice:
-        """Where the coefficients of the features that `evaluate` fills stand in `vector`: all but those of coded groups."""
-        _, bend, shift, _, total = self.cuts
+        """Where the coefficients of the features that `evaluate` fills stand in `flat`: all but those of coded groups."""
+        _, bend, shift, _, total = self.flat.cuts
         if line_at.size == self.shifts.size:
             return slice(0, total)
         return np.concatenate([np.arange(bend), bend + line_at, np.arange(shift, total)])
@@ -136,20 +135,20 @@ class Model:
     def evaluate(self, base: Array, groups: GroupRows, buffer: Single | None = None) -> tuple[Array, Single, Single]:
         """η, the summed shifts u, and the features of one chunk (lines × rows; coded groups have none); `buffer` is reused for them."""
         at = self.dense_at(groups.line_at)
-        amounts, (curve, bend) = self._single[at], self.cuts[:2]
+        amounts, (curve, bend) = self.flat.single[at], self.flat.cuts[:2]
         shift = bend + groups.line_at.size
         product, total = shift + self.products.size, amounts.size
         features = buffer if buffer is not None and buffer.shape == (total, base.size) else np.empty((total, base.size), np.float32)
         standard = np.clip((base - self.center) / self.scale, -FARTHEST, FARTHEST).astype(np.float32)
         features[0], features[1] = 1.0, standard
-        _hinges(standard, self.knots, features[2:curve])
+        np.maximum(standard - self.knots.astype(np.float32)[:, None], 0, out=features[2:curve])
         features[bend:shift] = groups.lines
         index = amounts[bend:shift] @ features[bend:shift]
         if groups.coded:
             coded = groups.coded_total(self.shifts)
             base = base + coded
             index += coded.astype(np.float32)
-        _hinges(index, self.bend_knots, features[curve:bend])
+        np.maximum(index - self.bend_knots.astype(np.float32)[:, None], 0, out=features[curve:bend])
         for row, (i, j) in zip(features[shift:product], self.pairs.T, strict=True):
             np.multiply(groups.holds(i), groups.holds(j) if j < self.shifts.size else standard, out=row)
         if self.twists.size:
@@ -161,7 +160,7 @@ class Model:
     def chain(self, index: Single, features: Single) -> Single | None:
         """∂η/∂u, by which the lines of groups are multiplied in place: they become ∂η/∂shifts. None where it is 1."""
         if self.bends.size or self.twists.size:
-            curve, bend = self.cuts[:2]
+            curve, bend = self.flat.cuts[:2]
             shift = len(features) - self.products.size - self.twists.size
             piece = np.searchsorted(self.bend_knots, index)
             slope = np.concatenate([[1.0], 1 + np.cumsum(self.bends)]).astype(np.float32)[piece]
@@ -241,11 +240,6 @@ class _Plain(NamedTuple):
 
 
 _VECTORS = ("knots", "curve", "shifts", "bend_knots", "bends", "products", "twists")
-
-
-def _hinges(values: Single, knots: Array, out: Single) -> None:
-    np.subtract(values, knots.astype(np.float32)[:, None], out=out)
-    np.maximum(out, 0, out=out)
 
 
 LARGEST = 1e12  # in a file: far beyond any fitted coefficient, far below where products overflow single precision

@@ -14,7 +14,7 @@ from multivalid.evaluators import Arrays, DenseMembers, Evaluator, Members, OneR
 from multivalid.grid import Array, Grid
 from multivalid.practical.link import SNAP, Link
 from multivalid.practical.model import Model
-from multivalid.practical.shift_round import Shift, ShiftRound, flat
+from multivalid.practical.shift_round import Shift, ShiftRound
 
 if TYPE_CHECKING:
     from multivalid.groups.family import FittedGroups
@@ -75,7 +75,8 @@ class LinkPredictor:
     @property
     def patches(self) -> list[Shift]:
         """The shifts of cells, in order."""
-        return flat(self.rounds if self.last is None else [*self.rounds, *self.last.rounds])
+        rounds = self.rounds if self.last is None else [*self.rounds, *self.last.rounds]
+        return [Shift(number, *shift) for number, made in enumerate(rounds) for shift in made.shifts]
 
     def predicted(self, by: Evaluator, predictions: Sequence[Any], members: Members) -> list[Any]:
         """Calibrated predictions of rows of any kind, one column of them."""
@@ -87,14 +88,14 @@ class LinkPredictor:
                 found = found + self.forest.summed(by.ops, k, answers)
                 found = by.keep("found", found) if k % TOGETHER == TOGETHER - 1 else found
             found = by.keep("found", found)
-        return [self.calibrated(by, predictions[0], members, found)]
+        return [self.calibrate(by, predictions[0], members, found)]
 
     def predict_row(self, predictions: Sequence[float], members: RowMembers) -> list[float]:
         """The calibrated prediction of a single row."""
         found = None if self.forest is None else self.forest.of_row(members.row, predictions[0])
-        return [self.calibrated(OneRow(), predictions[0], members, found)]
+        return [self.calibrate(OneRow(), predictions[0], members, found)]
 
-    def calibrated(self, by: Evaluator, prediction: Any, members: Members, found: Any = None) -> Any:
+    def calibrate(self, by: Evaluator, prediction: Any, members: Members, found: Any = None) -> Any:
         """The formula; `found` is what the trees add. What a pair uses it for need not be a prediction."""
         if self.model is None:
             return prediction
@@ -115,16 +116,16 @@ class LinkPredictor:
         """The prediction that is handed out, from the link scale."""
         return self.link.back(by.ops, eta, SNAP)
 
-    def found(self, data: Any, predictions: Array) -> Array | None:
+    def tree_sums(self, data: Any, predictions: Array) -> Array | None:
         """What the trees add to each row of a frame in memory; None where there are no trees."""
-        return None if self.forest is None else self.forest.added(self.forest.codes(data, predictions))
+        return None if self.forest is None else self.forest.sums(self.forest.codes(data, predictions))
 
     def predict(self, predictions: Array, membership: Membership, found: Array | None = None) -> Array:
         """Calibrated predictions of rows in memory; `found` is what the method of that name says of them."""
         out = np.array(predictions)
         for rows in pieces(out.size) if self.model is not None else ():
             trees = None if found is None else found[rows]
-            out[rows] = self.calibrated(Arrays(), predictions[rows], DenseMembers(membership, rows.start, rows.stop), trees)
+            out[rows] = self.calibrate(Arrays(), predictions[rows], DenseMembers(membership, rows.start, rows.stop), trees)
         return out
 
     def on_frame(self, frame: Frame, groups: FittedGroups, output: str, lines: Any = None) -> Frame:

@@ -22,8 +22,8 @@ class Products(NamedTuple):
 
 def products(model: Model, rows: LinkRows, span: slice, weigh: Callable[[Array, slice], Array]) -> Products:
     """Over the rows of `span`; `weigh` gives nonnegative weights from η and the rows of a chunk."""
-    size, blocks, (first, last) = model.vector.size, rows.blocks, model.cuts[1:3]
-    at, codes, buffer = model.dense_at(blocks.line_at), blocks.codes_of(span), None
+    size, blocks, (first, last) = model.flat.values.size, rows.blocks, model.flat.cuts[1:3]
+    at, codes, buffer = model.dense_at(blocks.line_at), blocks.coded and blocks.codes_of(span), None
     lines, mass = size - sum(block.size for block in codes), np.zeros(size)
     dense, crossed = np.zeros((lines, lines)), np.zeros((lines, last - first))
     pulls, weights = np.ones(span.stop - span.start), np.empty(span.stop - span.start)

@@ -73,8 +73,3 @@ class ShiftRound:
 def _shift(value: Any, groups: int, levels: int) -> tuple[int, int, float]:
     group, level, amount = read.items(value, "a shift [group, level, amount]", 3)
     return read.whole(group, "group", groups - 1), read.whole(level, "level", levels - 1), read.number(amount, "amount")
-
-
-def flat(rounds: list[ShiftRound]) -> list[Shift]:
-    """All shifts of all rounds, in order."""
-    return [Shift(number, *shift) for number, made in enumerate(rounds) for shift in made.shifts]

@@ -19,11 +19,16 @@ def solve(matrix: Array, ridge: Array, right: Array, few: NDArray[np.bool_] | No
 
     `few` marks coefficients that lean on each other, which conjugate gradients treat together.
     """
-    if matrix.shape[0] <= MOST_DIRECT or few is None:
-        return _direct(matrix, ridge, right)
-    columns = right[:, None] if right.ndim == 1 else right
-    found = _conjugate(matrix, ridge[None], columns.T[None], few, NEAR)
-    return _direct(matrix, ridge, right) if found is None else np.asarray(found[0].T.reshape(right.shape))
+    if few is not None and matrix.shape[0] > MOST_DIRECT:
+        columns = right[:, None] if right.ndim == 1 else right
+        found = _conjugate(matrix, ridge[None], columns.T[None], few, NEAR)
+        if found is not None:
+            return np.asarray(found[0].T.reshape(right.shape))
+    steadied = matrix + np.diag(_steady(matrix, ridge))
+    try:
+        return np.asarray(np.linalg.solve(steadied, right))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(steadied, right, rcond=None)[0])
 
 
 def solve_each(matrix: Array, ridges: Array, right: Array, few: NDArray[np.bool_]) -> Array:
@@ -31,19 +36,11 @@ def solve_each(matrix: Array, ridges: Array, right: Array, few: NDArray[np.bool_
     found = _conjugate(matrix, ridges, right, few, NEAR_ENOUGH) if matrix.shape[0] > MOST_DIRECT else None
     if found is not None:
         return found
-    return np.stack([_direct(matrix, ridge, sides.T).T for ridge, sides in zip(ridges, right, strict=True)])
+    return np.stack([solve(matrix, ridge, sides.T).T for ridge, sides in zip(ridges, right, strict=True)])
 
 
-def _steadied(matrix: Array, ridge: Array) -> Array:
+def _steady(matrix: Array, ridge: Array) -> Array:
     return np.asarray(ridge + STEADY * np.trace(matrix) / matrix.shape[0] + 1e-300)
-
-
-def _direct(matrix: Array, ridge: Array, right: Array) -> Array:
-    steadied = matrix + np.diag(_steadied(matrix, ridge))
-    try:
-        return np.asarray(np.linalg.solve(steadied, right))
-    except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.lstsq(steadied, right, rcond=None)[0])
 
 
 def _conjugate(matrix: Array, ridges: Array, right: Array, few: NDArray[np.bool_], near: float) -> Array | None:
@@ -52,17 +49,17 @@ def _conjugate(matrix: Array, ridges: Array, right: Array, few: NDArray[np.bool_
     The preconditioner is the diagonal, with the block of the few coefficients whole: groups that exclude each other have a diagonal
     block, and hinges of one value lean on each other.
     """
-    added = _steadied(matrix, ridges)
+    added = _steady(matrix, ridges)
     scale = np.diag(matrix) + added
     whole = np.linalg.pinv(matrix[np.ix_(few, few)] + np.stack([np.diag(line[few]) for line in added]), hermitian=True)
 
-    def eased(rest: Array) -> Array:
+    def ease(rest: Array) -> Array:
         out = rest / scale[:, None]
         out[..., few] = rest[..., few] @ whole
         return out
 
     found, rest = np.zeros_like(right), right.copy()
-    toward = eased(rest)
+    toward = ease(rest)
     length = first = np.sum(rest * toward, axis=-1, keepdims=True)
     for _ in range(MOST_STEPS):
         if (length <= near**2 * first).all():
@@ -71,7 +68,7 @@ def _conjugate(matrix: Array, ridges: Array, right: Array, few: NDArray[np.bool_
         amount = _ratio(length, np.sum(toward * pushed, axis=-1, keepdims=True))
         found += amount * toward
         rest -= amount * pushed
-        new = eased(rest)
+        new = ease(rest)
         before, length = length, np.sum(rest * new, axis=-1, keepdims=True)
         toward = new + _ratio(length, before) * toward
     return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -22,6 +21,7 @@ from multivalid.properties.base import Array
 SUBSAMPLE = 20_000  # the first steps on large data use this many rows
 MOST_PRODUCTS = 32
 SCREEN_VARIANCE_ROWS = 30_000
+BEYOND_CHANCE = 10.0  # standard deviations of χ² from which coefficients are added, since more of them are more work
 PRIOR_ROWS = 25.0  # a product of two features must rest on more rows than this to stand out
 
 
@@ -49,12 +49,13 @@ def stages(rows: LinkRows, loss: Matching) -> list[Stage]:
     sample = rows.part(0, SUBSAMPLE) if large else rows
     found = group_shifts(rows, loss)
     done = found[0].fitted
-    for name, richer in (("bend", with_bends), ("twist", with_twists)):
-        more, added = richer(done.model, sample)
-        if added.stop > added.start and statistic(more, added, rows, loss) > beyond_chance(added.stop - added.start):
+    for name in ("bend", "twist"):
+        richer = done.model.with_bends(summed_shifts(done.model, sample)) if name == "bend" else done.model.with_twists()
+        added = slice(*(richer.flat.cuts[:2] if name == "bend" else richer.flat.cuts[3:]))
+        if added.stop > added.start and statistic(richer, added, rows, loss) > BEYOND_CHANCE:
             if large:
-                more = newton.fit(more, sample, loss, done.ridge, tolerance=1 / 8).model
-            done = newton.fit(more, rows, loss, done.ridge, warm=True)
+                richer = newton.fit(richer, sample, loss, done.ridge, tolerance=1 / 8).model
+            done = newton.fit(richer, rows, loss, done.ridge, warm=True)
             found.append(Stage(name, done))
     pairs = screen(done.model, rows, done.identification)
     if pairs.shape[1]:
@@ -69,28 +70,8 @@ def summed_shifts(model: Model, rows: LinkRows) -> Array:
     return np.concatenate(found).astype(np.float64)
 
 
-Richer = Callable[[Model, LinkRows], tuple[Model, slice]]
-
-
-def with_bends(model: Model, rows: LinkRows) -> tuple[Model, slice]:
-    """Room to bend the summed shifts, and where its coefficients stand."""
-    bent = model.with_bends(summed_shifts(model, rows))
-    return bent, slice(*bent.cuts[:2])
-
-
-def with_twists(model: Model, rows: LinkRows) -> tuple[Model, slice]:
-    """Room for the summed shifts to matter more or less along the base, and where its coefficients stand."""
-    twisted = model.with_twists()
-    return twisted, slice(*twisted.cuts[3:])
-
-
-def beyond_chance(count: int) -> float:
-    """χ² with `count` degrees of freedom that is far beyond chance: ten standard deviations, since more coefficients are more work."""
-    return count + 10 * float(np.sqrt(2 * count))
-
-
 def statistic(model: Model, added: slice, rows: LinkRows, loss: Matching) -> float:
-    """χ² of the added coefficients, which are still zero, the others profiled out.
+    """χ² of the added coefficients, which are still zero, the others profiled out; in standard deviations from its mean.
 
     How much the scores vary is told by the curvature and by the products of V with the features. Where both tell the same, so does their
     mean. Where rows are few either can be far too small, the one because a handful of rows in a window stands for the slope of V, the
@@ -101,20 +82,17 @@ def statistic(model: Model, added: slice, rows: LinkRows, loss: Matching) -> flo
     new = np.zeros(slope.size, dtype=bool)
     new[added] = True
     rest = curvature[np.ix_(~new, ~new)]
-    profile = np.zeros((slope.size, model.vector[added].size))
+    profile = np.zeros((slope.size, model.flat.values[added].size))
     profile[new] = np.eye(profile.shape[1])
-    profile[~new] = -solve(rest, np.zeros(len(rest)), curvature[np.ix_(~new, new)], model.few[~new])
+    profile[~new] = -solve(rest, np.zeros(len(rest)), curvature[np.ix_(~new, new)], model.flat.few[~new])
     # Weights say how much a row counts, not how often it was seen: its V varies by the square of its weight.
     noise = np.sum(identification**2) / max(curvature[0, 0], 1e-300)
-    score, spread = profile.T @ slope, profile.T @ (noise * curvature + scatter(model, rows, identification)) @ profile / 2
+    count = min(len(rows), newton.HESSIAN_ROWS)  # a sample, scaled up where rows are many
+    products_of_v = products(model, rows, slice(0, count), lambda _, part: identification[part] ** 2).table * (len(rows) / count)
+    score, spread = profile.T @ slope, profile.T @ (noise * curvature + products_of_v) @ profile / 2
     spread += np.diag(1e-3 * np.diag(spread) + 1e-12 * np.trace(spread) + 1e-300)
-    return float(score @ solve(spread, np.zeros(len(score)), score))
-
-
-def scatter(model: Model, rows: LinkRows, identification: Array) -> Array:
-    """Σ (feature·V)(feature·V)', from a sample scaled up where rows are many."""
-    count = min(len(rows), newton.HESSIAN_ROWS)
-    return products(model, rows, slice(0, count), lambda _, part: identification[part] ** 2).table * (len(rows) / count)
+    chi2 = float(score @ solve(spread, np.zeros(len(score)), score))
+    return float((chi2 - score.size) / np.sqrt(2 * score.size))
 
 
 def screen(model: Model, rows: LinkRows, identification: Array) -> NDArray[np.intp]:
@@ -149,7 +127,8 @@ def _sums_of_products(model: Model, rows: LinkRows, values: Array, span: slice, 
     out[:groups, groups] = out[groups, :groups]
     for block in blocks.coded:
         out[block.groups, at] = out[at, block.groups].T
-    add_products(out, blocks.codes_of(span), values[span])
+    if blocks.coded:
+        add_products(out, blocks.codes_of(span), values[span])
     return out
 
 

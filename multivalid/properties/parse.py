@@ -22,7 +22,7 @@ Entry = tuple[str | Callable[..., Any], tuple[Callable[[str], Any], ...]]
 
 CATALOGUE: dict[str, Entry] = {
     "mean": ("mean.Mean", ()),
-    "median": (lambda: _made("quantile.Quantile")(0.5), ()),
+    "median": (lambda: _builder("quantile.Quantile")(0.5), ()),
     "quantile": ("quantile.Quantile", (float,)),
     "expectile": ("expectile.Expectile", (float,)),
     "huber": ("huber.Huber", (float,)),
@@ -76,10 +76,10 @@ FUNCTIONALS: dict[str, Entry] = {
     "endpoint_mix": ("distortion.EndpointMix", (float,)),
 }
 # "var" is what statistics and risk management both call something: the variance, and with a level the value at risk.
-EITHER: dict[str, Entry] = {"var": (lambda *tau: _made("quantile.Quantile" if tau else "dispersion.Variance")(*tau), (float,))}
+EITHER: dict[str, Entry] = {"var": (lambda *tau: _builder("quantile.Quantile" if tau else "dispersion.Variance")(*tau), (float,))}
 SEVERAL: dict[str, Entry] = {
     "quantiles": ("quantiles.Quantiles", (lambda text: [float(part) for part in text.split(",")],)),
-    "classes": ("classes.Classes", (lambda text: [_made("classes.read_class")(part.strip()) for part in text.split(",")],)),
+    "classes": ("classes.Classes", (lambda text: [_builder("classes.read_class")(part.strip()) for part in text.split(",")],)),
 }
 ENTRIES = {**CATALOGUE, **PAIRS, **FUNCTIONALS, **EITHER, **SEVERAL}
 # For every name with parameters, what a person would write.
@@ -192,7 +192,7 @@ def parse_any(text: str | Parsed) -> Parsed:
         return _USER[text]
     name, *values = (part.strip() for part in text.split(":"))
     if name == "bayes" and values:
-        made: Parsed = _made("pairs.BayesPair")(parse(":".join(values)))
+        made: Parsed = _builder("pairs.BayesPair")(parse(":".join(values)))
         return made
     # As people type them: VARIANCE, trimmed mean, Trimmed-Mean.
     known = name if name in ENTRIES else "_".join(name.lower().replace("-", " ").split())
@@ -203,7 +203,7 @@ def parse_any(text: str | Parsed) -> Parsed:
         raise InputError(f"property {text!r} is not known; did you mean {', '.join(map(repr, near[:-1]))} or {near[-1]!r}?")
     build, readers = ENTRIES[known]
     if not values and known in DEFAULTS:
-        return _made(build)()  # type: ignore[no-any-return]
+        return _builder(build)()  # type: ignore[no-any-return]
     if len(values) != len(readers):
         takes = f"takes {len(readers)} parameter{'s' * (len(readers) != 1)} after colons" if readers else "takes no parameter"
         example = f"; for example {EXAMPLES[known]!r}" if readers else f"; write {known!r}"
@@ -214,10 +214,10 @@ def parse_any(text: str | Parsed) -> Parsed:
         raise InputError(
             f"property {text!r}: {', '.join(values)} cannot be read as numbers; for example {EXAMPLES[known]!r}."
         ) from None
-    return _made(build)(*parameters)  # type: ignore[no-any-return]
+    return _builder(build)(*parameters)  # type: ignore[no-any-return]
 
 
-def _made(build: str | Callable[..., Any]) -> Callable[..., Any]:
+def _builder(build: str | Callable[..., Any]) -> Callable[..., Any]:
     """What builds a property; given as "module.name", its module is imported now."""
     if not isinstance(build, str):
         return build

@@ -43,7 +43,7 @@ def environment() -> Any:
         loader=jinja.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True,
         undefined=jinja.StrictUndefined,
     )  # fmt: skip
-    made.filters.update(number=_shown, percent=_percent, whole=lambda value: f"{value:,}", bound=_bound)
+    made.filters.update(number=_show, percent=_percent, whole=lambda value: f"{value:,}", bound=_bound)
     return made
 
 
@@ -54,7 +54,7 @@ def parts(content: dict[str, Any], story: Story) -> list[dict[str, Any]]:
         reading = reading_of(chapter.prop)
         found.append({
             "prefix": f"{chapter.key}-" if chapter.key else "", "name": chapter.name, "moments": list(numbers["cells"]),
-            "reading": reading, "average": _percent if reading.percent else _shown,
+            "reading": reading, "average": _percent if reading.percent else _show,
             "off": list(numbers["off"].values())[-1]["said"] if numbers["off"] else [],
             **_units(chapter),
             "found": [entry for entry in numbers["groups"] if entry["name"] in found_names],
@@ -79,7 +79,7 @@ def need(module: str, purpose: str) -> Any:
         ) from None
 
 
-def _shown(value: float | None, full: bool = False) -> str:
+def _show(value: float | None, full: bool = False) -> str:
     return "–" if value is None else number(value, full=full)
 
 
@@ -149,12 +149,12 @@ def _diagrams(content: dict[str, Any]) -> list[dict[str, Any]]:
     if found is None:
         return []
     return [
-        {"group": one["group"], "curves": one["curves"], **_drawn(one["curves"], found["target"], found["percent"])}
+        {"group": one["group"], "curves": one["curves"], **_draw(one["curves"], found["target"], found["percent"])}
         for one in found["diagrams"]
     ]
 
 
-def _drawn(curves: dict[str, Any], target: float | None, percent: bool) -> dict[str, Any]:
+def _draw(curves: dict[str, Any], target: float | None, percent: bool) -> dict[str, Any]:
     picture = geometry.diagram(curves, target, percent)
     picture["drawn"] = picture.pop("curves")
     return picture

@@ -9,7 +9,7 @@ from multivalid.properties.distortion import Distortion
 from multivalid.scope import sources
 from multivalid.scope.distortion import classify
 from multivalid.scope.elicitable import INTERVALS, about_property
-from multivalid.scope.verdict import Claim, Status, Verdict, refuted
+from multivalid.scope.verdict import Claim, Status, Verdict, claims_refuted
 
 ONLY_CONVEX = "convex level sets would give elicitability only for a continuous functional, and this one jumps"
 READ = "h was read at about two thousand probabilities"
@@ -78,7 +78,7 @@ def about_distortion(risk: Distortion) -> Verdict | None:
     partner = partner_of(risk)
     tail = "and no pair is known for this one." if partner is None else "but this one is a Bayes risk of a quantile."
     reason = f"Among distortion risk measures only the mean and quantiles can be calibrated alone, {tail}"
-    claims = refuted(Claim(None, "not examined"), found.certificate)
+    claims = claims_refuted(Claim(None, "not examined"), found.certificate)
     status: Status = "impossible" if partner is None else "jointly"
     return Verdict(name, status, reason, partner, (), found.certificate, (sources.KOU_PENG, sources.WANG_ZIEGEL), None, claims)
 

@@ -15,7 +15,7 @@ from multivalid.scope.elicitable import about_property
 from multivalid.scope.evaluate import label_of
 from multivalid.scope.known import Known, known
 from multivalid.scope.level_sets import falsify
-from multivalid.scope.verdict import Claim, Status, Verdict, refuted
+from multivalid.scope.verdict import Claim, Status, Verdict, claims_refuted
 
 Subject = str | Target | Functional | Callable[..., Any]
 
@@ -63,7 +63,7 @@ def scope(
         raise InputError(
             f"prop must be a property such as Quantile(0.9), its text, or a function of (values, weights), got {subject!r:.80}."
         )
-    return _searched(subject, labels, trials, seconds, seed)
+    return _search(subject, labels, trials, seconds, seed)
 
 
 def require(prop: Subject) -> Target:
@@ -115,26 +115,26 @@ def _functional(functional: Functional) -> Verdict | None:
         return endpoint_mix(functional)
     facts = known(functional)
     if facts is not None:
-        return _refuted_by(functional, facts)
+        return _refute(functional, facts)
     return about_distortion(functional) if isinstance(functional, Distortion) else None
 
 
-def _refuted_by(functional: Functional, facts: Known) -> Verdict:
+def _refute(functional: Functional, facts: Known) -> Verdict:
     status: Status = "impossible" if facts.partner is None else "jointly"
     used = ("laws on at most four labels are among those allowed",)
     return Verdict(
         repr(functional), status, facts.reason, facts.partner, used, facts.certificate, facts.cite,
-        claims=refuted(facts.continuous, facts.certificate),
+        claims=claims_refuted(facts.continuous, facts.certificate),
     )  # fmt: skip
 
 
-def _searched(subject: Any, labels: tuple[float, float], trials: int, seconds: float | None, seed: int) -> Verdict:
+def _search(subject: Any, labels: tuple[float, float], trials: int, seconds: float | None, seed: int) -> Verdict:
     search = falsify(subject, labels=labels, trials=trials, seconds=seconds, seed=seed)
     name = label_of(subject)
     if search.certificate is not None:
         reason = f"A search found laws of equal value whose mixture has another ({search.summary()})."
         used = ("the function gives the same answer whenever it is asked", "laws on at most five labels are among those allowed")
-        claims = refuted(Claim(None, "not examined"), search.certificate)
+        claims = claims_refuted(Claim(None, "not examined"), search.certificate)
         return Verdict(
             name, "impossible", reason, None, used, search.certificate, (sources.OSBAND, sources.SCOPE), None, claims, search
         )

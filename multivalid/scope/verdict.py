@@ -75,7 +75,7 @@ class Verdict:
     search: Search | None = None
 
     def __str__(self) -> str:
-        parts = [self._opening(), self.reason]
+        parts = [self._first_sentence(), self.reason]
         if self.certificate is not None:
             parts.append(_example(self.certificate))
         if self.partner is not None and self.status == "jointly" and repr(self.partner) != self.subject:
@@ -93,7 +93,7 @@ class Verdict:
 
         return panel(f"{self.subject}: {self.status}", str(self))
 
-    def _opening(self) -> str:
+    def _first_sentence(self) -> str:
         if self.status == "jointly" and self.partner is not None and repr(self.partner) == self.subject:
             return f"{self.subject} can be calibrated as a pair."
         return OPENINGS[self.status].format(subject=self.subject)
@@ -133,7 +133,7 @@ def _apart(first: float, second: float) -> tuple[str, str]:
     return shown[min(some + 2, len(shown) - 1) if some else 0]
 
 
-def refuted(continuous: Claim, certificate: Counterexample | None) -> dict[str, Claim]:
+def claims_refuted(continuous: Claim, certificate: Counterexample | None) -> dict[str, Claim]:
     """Claims when level sets are known not to be convex; the rest follows without continuity."""
     return {
         "identifiable": Claim(False, "the mean of an identification function is linear in the law, so its zero sets are convex"),

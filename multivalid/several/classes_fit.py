@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.practical.accept import HeldOut, choose
-from multivalid.practical.fit import FEWEST, FOLDS, NOTHING_DONE, ONE_SPLIT
+from multivalid.practical.held_out import FEWEST, FOLDS, NOTHING_DONE, ONE_SPLIT
 from multivalid.properties.base import Array
 from multivalid.properties.target import Target
 from multivalid.several import shares_fit

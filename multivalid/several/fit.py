@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.audit.audit import audit_source
-from multivalid.batch.statement import judged, tested_on
-from multivalid.practical import fit as practical
+from multivalid.batch.statement import add_holdout, tested_on
 from multivalid.practical.certify import certify
+from multivalid.practical.goal import level_grid
 from multivalid.properties.target import Array, Target
 from multivalid.several.by_theorem import after_constraint
 from multivalid.several.certificate import SeveralCertificate
@@ -45,9 +45,7 @@ def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> 
     start = _mended(rows, target)
     worked = work_out(start, target, goal)
     final = worked.predictor.predict(rows.predictions, rows.membership)
-    grids = tuple(
-        goal.grids[k] or practical.level_grid(final[:, k], rows.weights, goal.practical(k).levels) for k in range(final.shape[1])
-    )
+    grids = tuple(level_grid(final[:, k], rows.weights, goal.practical(k).levels, goal.grids[k]) for k in range(final.shape[1]))
     predictor = replace(worked.predictor, grids=grids)
     # What the caller may change before anybody asks for the certificate is copied.
     start, broken = start.detached(), int(np.count_nonzero(target.breaks(rows.predictions)))
@@ -69,7 +67,7 @@ def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> 
                 one = after_constraint(worked.stated[k], alone, prop, grid)
                 if seen is None and one.status == "converged":
                     one = tested_on(one, audit_source(alone, prop, grid, beyond=True, values=False), "the rows fitted")
-            parts.append(one if seen is None else judged(one, seen.column(k), prop))
+            parts.append(one if seen is None else add_holdout(one, seen.column(k), prop))
         return SeveralCertificate.of(
             mode=goal.mode,
             keys=target.keys,

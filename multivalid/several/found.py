@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.practical.columns import Columns
-from multivalid.practical.found import find_rules, with_found
+from multivalid.practical.found_groups import find_rules, with_found
 from multivalid.practical.rules import Rule
 from multivalid.properties.target import Target
 from multivalid.several.goal import Goal

@@ -10,7 +10,7 @@ from multivalid.batch.control import Control
 from multivalid.errors import InputError
 from multivalid.grid import Grid
 from multivalid.levels import given_grids
-from multivalid.practical import fit as practical
+from multivalid.practical.goal import Goal as ColumnGoal
 from multivalid.properties.target import Target
 
 
@@ -35,9 +35,9 @@ class Goal:
         count, error, steep = (each(value, width, name) for value, name in ((m, "m"), (alpha, "alpha"), (lipschitz, "lipschitz")))
         return cls(mode, grids, count, error, steep, control, seed)
 
-    def practical(self, k: int) -> practical.Goal:
+    def practical(self, k: int) -> ColumnGoal:
         """What is asked of one column; an interruption ends the fit of all."""
-        return practical.Goal(self.m[k], self.grids[k], self.alpha[k], replace(self.control, keep_interrupted=False))
+        return ColumnGoal(self.m[k], self.grids[k], self.alpha[k], replace(self.control, keep_interrupted=False))
 
 
 def each(value: Any, width: int, name: str) -> list[Any]:

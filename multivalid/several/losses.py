@@ -58,7 +58,7 @@ class OwnScales:
         return self.outcomes.weights * lean, self.outcomes.weights**2 * spread
 
     def _final(self, eta: Array) -> Array:
-        made = np.column_stack([scale.link.final(one) for scale, one in zip(self.scales, eta, strict=True)])
+        made = np.column_stack([scale.link.inverse(one, handed_out=True) for scale, one in zip(self.scales, eta, strict=True)])
         return self.target.mend(made)
 
     def take(self, rows: Index) -> OwnScales:

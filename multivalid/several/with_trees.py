@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from multivalid.evaluators import Arrays, Evaluator, Members, in_memory
-from multivalid.practical.accept import NEEDED_ROWS, sharing_rows, t_statistic
+from multivalid.practical.accept import sharing_rows, t_statistic
 from multivalid.practical.data import Matching, Outcomes
+from multivalid.practical.goal import NEEDED_ROWS
 from multivalid.properties.base import Array
 from multivalid.properties.target import Target
 from multivalid.several import boost

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.control import INTERRUPTED
 from multivalid.grid import Grid
-from multivalid.practical import fit as practical
+from multivalid.practical import work as practical
+from multivalid.practical.held_out import ONE_SPLIT
 from multivalid.properties.target import Target
 from multivalid.several.by_theorem import fit_each
 from multivalid.several.goal import Goal
@@ -54,7 +55,7 @@ def _together(rows: Rows, target: Target, goal: Goal, untouched: ColumnsPredicto
     ground, rival = replace(untouched, together=tried.untouched), replace(untouched, together=tried.kept)
     # Trees do best where they stand on the input alone, and take long there: first a look whether any improve on what is kept.
     if tried.kept is None or improve(rows, target, rival, goal.seed):
-        grown, said = with_trees(rows, target, ground, rival, goal.seed, anew=len(rows) < practical.ONE_SPLIT)
+        grown, said = with_trees(rows, target, ground, rival, goal.seed, anew=len(rows) < ONE_SPLIT)
     else:
         grown, said = None, "Trees over groups and all columns: the first ones gained nothing on held-out rows, dropped."
     model = tried.on_all_rows()
@@ -74,6 +75,6 @@ def _one_by_one(rows: Rows, target: Target, goal: Goal, untouched: ColumnsPredic
     ]
     alone = replace(untouched, parts=[one.predictor for one in fits])
     ground = without_patches(alone)
-    grown, said = with_trees(rows, target, ground, alone, goal.seed, anew=len(rows) < practical.ONE_SPLIT)
+    grown, said = with_trees(rows, target, ground, alone, goal.seed, anew=len(rows) < ONE_SPLIT)
     predictor = alone if grown is None else replace(ground, trees=grown.trees)
     return Worked(predictor, notes=[one.note for one in fits], note=said)

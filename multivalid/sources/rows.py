@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid import validate
-from multivalid.atoms import frames
+from multivalid.atoms.frames import column_or_values
 from multivalid.errors import InputError
 from multivalid.groups.family import FittedGroups, Groups
 from multivalid.groups.frames import enter
@@ -48,7 +48,7 @@ def open_rows(
         predictions = target.check_predictions(predictions)
     validate.same_length(predictions, labels.size, "y_pred", "y_true")
     check_size(predictions, "y_pred", small=False)
-    weights = validate.weights(resolve(sample_weight, frame, "sample_weight"), labels.size)
+    weights = validate.weights(column_or_values(frame, sample_weight, "sample_weight"), labels.size)
     if not 1 / LARGEST_WEIGHT <= (largest := float(weights.max())) <= LARGEST_WEIGHT:  # their squares must be numbers
         raise _too_far_apart(largest)
     if frame is not None and len(frame) != labels.size:
@@ -84,8 +84,7 @@ def _too_far_apart(largest: float) -> InputError:
 
 def cluster_numbers(cluster: Any, frame: Any, rows: int) -> NDArray[np.intp]:
     """Every row's cluster as a number from 0, from a column's name or any values that can be equal."""
-    named = isinstance(cluster, str) and frame is not None  # a column may hold days or names as well as numbers
-    values = np.asarray(frames.column(frame, cluster, "cluster", text=True) if named and frame is not None else cluster)
+    values = np.asarray(column_or_values(frame, cluster, "cluster", text=True))  # days or names as well as numbers
     if values.ndim != 1 or values.size != rows:
         raise InputError(f"cluster must have one value for each of the {rows} rows, got an array of shape {values.shape}.")
     if values.dtype == object:
@@ -101,9 +100,8 @@ def cluster_numbers(cluster: Any, frame: Any, rows: int) -> NDArray[np.intp]:
 def _labels(y_true: Any, frame: nw.DataFrame[Any] | None, target: Target | None) -> NDArray[Any]:
     """Labels as numbers, or as they are where the target knows names."""
     if target is None or not target.names_labels:
-        return validate.vector(resolve(y_true, frame, "y_true"), "y_true")
-    named = isinstance(y_true, str) and frame is not None
-    labels = np.asarray(frames.column(frame, y_true, "y_true", text=True) if named and frame is not None else y_true)
+        return validate.vector(column_or_values(frame, y_true, "y_true"), "y_true")
+    labels = np.asarray(column_or_values(frame, y_true, "y_true", text=True))
     if labels.ndim != 1 or labels.size == 0:
         raise InputError(f"y_true must be one column with at least one row, got an array of shape {labels.shape}.")
     return labels
@@ -112,13 +110,13 @@ def _labels(y_true: Any, frame: nw.DataFrame[Any] | None, target: Target | None)
 def predictions_of(y_pred: Any, frame: nw.DataFrame[Any] | None, width: int) -> Array:
     """One prediction per row, or `width` of them for a pair (an array with columns, or a list of column names)."""
     if width == 1:
-        return validate.vector(resolve(y_pred, frame, "y_pred"), "y_pred")
+        return validate.vector(column_or_values(frame, y_pred, "y_pred"), "y_pred")
     if isinstance(y_pred, (list, tuple)) and len(y_pred) == width and not _are_rows(y_pred, width):
-        parts = [validate.vector(resolve(part, frame, "y_pred"), f"y_pred[{k}]") for k, part in enumerate(y_pred)]
+        parts = [validate.vector(column_or_values(frame, part, "y_pred"), f"y_pred[{k}]") for k, part in enumerate(y_pred)]
         for k, part in enumerate(parts):
             validate.same_length(part, parts[0].size, f"y_pred[{k}]", "y_pred[0]")
         y_pred = np.stack(parts, axis=1)
-    return validate.columns(resolve(y_pred, frame, "y_pred"), "y_pred", width)
+    return validate.columns(column_or_values(frame, y_pred, "y_pred"), "y_pred", width)
 
 
 def _are_rows(y_pred: Any, width: int) -> bool:
@@ -135,13 +133,6 @@ def membership_of(fitted: FittedGroups, *, data: Any, groups: Any, rows: int) ->
             )
         return groups
     return fitted.membership(data, arrays=groups, n_rows=rows)
-
-
-def resolve(value: Any, frame: nw.DataFrame[Any] | None, argument: str) -> Any:
-    """A column when `value` names one and there is a frame; else `value` itself."""
-    if isinstance(value, str) and frame is not None:
-        return frames.column(frame, value, argument)
-    return value
 
 
 def _groups(groups: Any, data: Any, rows: int, arrays: Any) -> tuple[FittedGroups, Membership]:

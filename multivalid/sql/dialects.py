@@ -127,12 +127,12 @@ class Chain:
 
     def selected(self) -> list[list[str]]:
         """What each stage selects: its own columns, and those of earlier stages that later ones still use."""
-        needed = _computed(self.outputs.values())
+        needed = _compute(self.outputs.values())
         lists: list[list[str]] = []
         for stage in reversed(self.stages):
             carried = sorted(needed - set(stage))
             lists.append([*carried, *(f"{expression} AS {name}" for name, expression in stage.items() if name in needed)])
-            needed = set(carried) | _computed(expression for name, expression in stage.items() if name in needed)
+            needed = set(carried) | _compute(expression for name, expression in stage.items() if name in needed)
         return lists[::-1]
 
     def listed_outputs(self) -> str:
@@ -140,7 +140,7 @@ class Chain:
         return ",\n  ".join(f"{expression} AS {name}" for name, expression in self.outputs.items())
 
 
-def _computed(expressions: Iterable[str]) -> set[str]:
+def _compute(expressions: Iterable[str]) -> set[str]:
     return {name for expression in expressions for name in _COMPUTED.findall(expression)}
 
 

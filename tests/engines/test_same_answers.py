@@ -133,9 +133,9 @@ def test_every_part_of_a_practical_model(lazy_engine: Enter) -> None:
     made = mv.multicalibrate("y", "p", groups=GROUPS, data=frame, property="quantile:0.9")
     groups, base = len(made.groups) - 1, made.predictor.link.forward(frame["p"].to_numpy())
     model = Model.new(base, groups)
-    model = model.moved(rng.normal(0, 0.5, model.vector.size)).with_bends(rng.normal(0, 1, 200))
+    model = model.moved(rng.normal(0, 0.5, model.flat.values.size)).with_bends(rng.normal(0, 1, 200))
     model = model.with_products(np.array([[0, 1, 2], [2, 4, groups]])).with_twists()
-    model = model.moved(rng.normal(0, 0.1, model.vector.size))
+    model = model.moved(rng.normal(0, 0.1, model.flat.values.size))
     shifts = [ShiftRound(np.array([-0.5, 0.4]), [(0, 0, 0.2), (3, 2, -0.3), (3, 0, 0.1)])]
     made.predictor = replace(made.predictor, model=model, rounds=shifts)
     data = lazy_engine(frame)

@@ -49,7 +49,7 @@ CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
     "batch with one bad label": (lambda a: a.learn_many([{"age": 3}] * 3, [0.1, 0.2, math.inf]), "y has 1 missing or infinite"),
     "batch of other length": (lambda a: a.learn_many([{"age": 3}] * 3, [0.1, 0.2]), "y has 2 values but data has 3 rows"),
     "batch with a missing feature": (lambda a: a.learn_many([{"age": 3}, {}], [0.1, 0.2]), "no column 'age'"),
-    "batch without labels": (lambda a: a.learn_many([{"age": 3}], None), "y must be an array of outcomes"),
+    "batch without labels": (lambda a: a.learn_many([{"age": 3}], None), "y must be an array"),
     "batch with a bad weight": (lambda a: a.learn_many([{"age": 3}], [0.1], [2.0]), r"weight must lie in .* in every row"),
     "replay with a missing label": (
         lambda a: a.replay([{"age": 3, "y": 0.1}, {"age": 3}], "y"),

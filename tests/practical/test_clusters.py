@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 import multivalid as mv
 from multivalid.errors import InputError
-from multivalid.practical import fit as practical
+from multivalid.practical import held_out
 from multivalid.practical.data import shuffle, unit_numbers
 
 
@@ -46,7 +46,7 @@ def test_the_certificate_counts_clusters_too():
 def test_rows_held_out_are_whole_clusters(monkeypatch: pytest.MonkeyPatch):
     d = lucky(1)
     seen = []
-    splits = practical._splits
+    splits = held_out._splits
 
     def watched(rows: Any) -> Any:
         for out, testing, fitting in splits(rows):
@@ -54,9 +54,9 @@ def test_rows_held_out_are_whole_clusters(monkeypatch: pytest.MonkeyPatch):
             assert len(testing) + len(fitting) == len(rows)
             yield out, testing, fitting
 
-    monkeypatch.setattr(practical, "_splits", watched)
+    monkeypatch.setattr(held_out, "_splits", watched)
     mv.multicalibrate(d["y"], d["f"], groups=d["groups"], cluster=d["cluster"])
-    assert len(seen) == practical.FOLDS
+    assert len(seen) == held_out.FOLDS
     assert all(not testing & fitting for testing, fitting in seen)
     assert set().union(*(testing for testing, _ in seen)) == set(range(60))
 

@@ -13,7 +13,6 @@ import pytest
 
 import multivalid as mv
 from multivalid.errors import ModelFileError
-from multivalid.practical import fit as practical
 
 from .data import binary, masks
 
@@ -243,12 +242,12 @@ def test_progress_and_holdout() -> None:
     assert "On rows held out" in fitted.certificate.summary()
 
 
-@pytest.mark.parametrize("at", ["fitted_stages", "_again"])
+@pytest.mark.parametrize("at", ["held_out.fit_candidates", "candidates.Candidate.on_more_rows"])
 def test_ctrl_c_raises_and_returns_what_is_done_if_asked(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(practical, at, interrupt)
+    monkeypatch.setattr(f"multivalid.practical.{at}", interrupt)
     d = binary(25_000)
     groups = masks(d["groups"])
     with pytest.raises(KeyboardInterrupt):
@@ -257,7 +256,7 @@ def test_ctrl_c_raises_and_returns_what_is_done_if_asked(at: str, monkeypatch: p
     assert fitted.certificate.status == "budget"
     assert "Interrupted" in fitted.certificate.summary()
     untouched = np.array_equal(fitted.predict(d["base"], groups=groups), d["base"])
-    assert untouched == (at == "fitted_stages")  # later, what held-out rows had confirmed is kept
+    assert untouched == (at == "held_out.fit_candidates")  # later, what held-out rows had confirmed is kept
 
 
 @pytest.mark.parametrize("prop", ["quantile:0.9", "quantile_cvar:0.9"])

@@ -10,14 +10,14 @@ import multivalid as mv
 from multivalid.discover.bins import Ordered
 from multivalid.groups.membership import Membership
 from multivalid.practical import boost
-from multivalid.practical.accept import Candidate
 from multivalid.practical.boost import Boosting, CodedRows, boost_together
+from multivalid.practical.candidates import Candidate
 from multivalid.practical.data import LinkRows, Matching, Outcomes
 from multivalid.practical.found_ways import FOLDS, folds
 from multivalid.practical.link import LogOdds
 from multivalid.practical.model import Model
 from multivalid.practical.start import summed_shifts
-from multivalid.practical.summed import summed_for
+from multivalid.practical.sum_scale import shifts_for
 
 
 @pytest.mark.parametrize("blocks", [None, np.repeat(np.arange(29), 7)])
@@ -81,14 +81,14 @@ def test_summed_shifts_are_those_that_the_bent_model_would_need():
     shifts = np.array([0.7, -0.5, 0.9, 0.2])
     model = Model.new(every.base, groups).moved(np.concatenate([np.full(6, 0.1), shifts]))
     model = model.with_bends(summed_shifts(model, every)).with_twists()
-    step = np.zeros(model.vector.size)
-    step[model.cuts[0] : model.cuts[1]] = rng.uniform(0.0, 0.4, model.bends.size)
-    step[model.cuts[3] :] = 0.01
+    step = np.zeros(model.flat.values.size)
+    step[model.flat.cuts[0] : model.flat.cuts[1]] = rng.uniform(0.0, 0.4, model.bends.size)
+    step[model.flat.cuts[3] :] = 0.01
     model = model.moved(step)
     eta = Candidate("twist", model, 1.0).eta(every)
-    found = summed_for(model, every.base, eta, (-3.0, 3.0))
+    found = shifts_for(model, every.base, eta, (-3.0, 3.0))
     assert np.allclose(found, shifts @ masks, atol=1e-6)
-    assert np.allclose(summed_for(model, every.base, eta + 100.0, (-3.0, 3.0)), 3.0)
+    assert np.allclose(shifts_for(model, every.base, eta + 100.0, (-3.0, 3.0)), 3.0)
 
 
 def test_fewer_rows_than_one_split_needs_are_all_asked():

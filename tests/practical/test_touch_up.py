@@ -46,7 +46,7 @@ def everything():
         plan = part.boosted(part.named("group shifts"), 7)
         plan = replace(plan, start=replace(plan.start, rounds=[ShiftRound(np.array([0.2]), [(1, 0, 0.4), (0, 1, -0.2)])]))
         last = part.touched_up(plan)[0]
-        moved = last.model.moved(np.linspace(-0.3, 0.2, last.model.vector.size))
+        moved = last.model.moved(np.linspace(-0.3, 0.2, last.model.flat.values.size))
         rounds = [ShiftRound(np.array([-0.5, 0.4]), [(0, 1, 0.2), (2, 0, -0.3)]), ShiftRound(np.array([0.1]), [(1, 1, 0.15)])]
         plan = replace(plan, last=replace(last, model=moved, rounds=rounds))
         seen["final"] = part.predicted(plan)

@@ -33,7 +33,7 @@ def eta(model: Any, base: np.ndarray, groups: np.ndarray) -> np.ndarray:
 def log_loss_fit(model: Any, base: np.ndarray, groups: np.ndarray, y: np.ndarray, w: np.ndarray, ridge: float) -> np.ndarray:
     """Coefficients of least Σw·log loss + ridge/2·Σ penalty·coefficient², by a general optimiser."""
     features, _ = dense_features(model, base, groups)
-    penalty = model.penalty
+    penalty = model.flat.penalty
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
         t = base + features @ x

@@ -67,10 +67,10 @@ def groups(data: pd.DataFrame) -> mv.FittedGroups:
 
 def link_predictor(rng: np.random.Generator, count: int, kind: str, stretched: bool = False) -> LinkPredictor:
     model = Model.new(rng.normal(size=50), count)
-    model = model.moved(rng.normal(0, 0.4, model.vector.size)).with_bends(rng.normal(size=100))
+    model = model.moved(rng.normal(0, 0.4, model.flat.values.size)).with_bends(rng.normal(size=100))
     pairs = np.stack([rng.integers(0, count, 3), np.append(rng.integers(0, count, 2), count)])
     model = model.with_products(pairs).with_twists()
-    model = model.moved(rng.normal(0, 0.2, model.vector.size))
+    model = model.moved(rng.normal(0, 0.2, model.flat.values.size))
     rounds = []
     for _ in range(2):
         cells = zip(

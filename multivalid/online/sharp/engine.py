@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multivalid.online import checks
 from multivalid.online.draws import Draws
-from multivalid.online.sharp import late, reading
+from multivalid.online.sharp import delays, reading
 from multivalid.online.sharp.bets import ACTUAL
 from multivalid.online.sharp.play import (
     BUCKET,
@@ -47,7 +47,7 @@ class SharpEngine:
         self.setup = setup
         self.tables = t = Tables(len(setup.members.names), setup.buckets, setup.rates, setup.copies)
         t.setting[[KIND, TAU, STAKE]] = *kind_of(setup.prop), MASS
-        self.queue = late.Queue(setup.copies, setup.batch)
+        self.queue = delays.Queue(setup.copies, setup.batch)
         self.labels: tuple[float, float] | None = None
         self.clipped = self.lost_rates = 0
         self.excess: Array = np.zeros_like(t.count)
@@ -126,7 +126,7 @@ class SharpEngine:
             self._rounds.settle(active, numbers, values, truth, weight)
             self.queue.paid_alone(numbers)
         else:
-            late.record(self.tables, active, numbers, values, truth, weight)
+            delays.record(self.tables, active, numbers, values, truth, weight)
             self._pay(self.queue.close(numbers, (active, numbers, float(values[0]), weight)))
         settled = Play(active, numbers)
         if values[ACTUAL] != values[0] or shown != settled.prediction:
@@ -303,6 +303,6 @@ class SharpEngine:
         lo, hi = grown_range(*self.labels, y)
         self.lost_rates += grow(self.tables, self._span((max(lo, domain.lo), min(hi, domain.hi))))
 
-    def _pay(self, complete: list[late.Told] | None) -> None:
+    def _pay(self, complete: list[delays.Told] | None) -> None:
         if complete is not None:
-            late.pay_batch(self.tables, complete, self.setup.batch)
+            delays.pay_batch(self.tables, complete, self.setup.batch)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from multivalid.online import OnlineMulticalibrator
-from multivalid.online.sharp import guide, late
+from multivalid.online.sharp import delays, guide
 from multivalid.online.sharp.play import BUCKET, COPY, GUIDE, NEARBY, OFFSET, OTHERS, PREDICTION, SCALE, SHARE, SIZE
 from multivalid.online.sharp.promise import FLOORS, KAPPA, cell_bounds, squared_bounds
 from multivalid.online.sharp.ranges import grow
@@ -90,7 +90,7 @@ def test_a_batch_is_paid_together() -> None:
         numbers = np.zeros(SIZE)
         numbers[[COPY, BUCKET, SHARE, OFFSET, NEARBY, PREDICTION]] = 0, 3, share, 0.1, -0.6, 0.5
         told.append((np.array([0, 1]), numbers, value, weight))
-    late.pay_batch(t, told, 4)
+    delays.pay_batch(t, told, 4)
     gain = {3: (0.25 * -0.8 + 0.5 * 0.2 + 0.25 * 0.4 * 0.2) / 4, 4: (0.75 * -0.8 + 0.75 * 0.4 * 0.2) / 4}
     stake = {3: (0.25 + 0.5 + 0.1) / 4, 4: (0.75 + 0.3) / 4}
     for bucket, won in gain.items():

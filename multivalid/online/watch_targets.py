@@ -103,7 +103,7 @@ class Shortfall:
 
 
 @dataclass(frozen=True)
-class Watched:
+class WatchTarget:
     """A target with its coordinates and where labels lie."""
 
     target: Property | Pair
@@ -147,29 +147,29 @@ class Watched:
                 )
 
 
-def watched(target: Property | Pair | str, labels: Any) -> Watched:
+def watch_target(target: Property | Pair | str, labels: Any) -> WatchTarget:
     """What to watch, from what a user says."""
-    return _watched(require(target), labels)
+    return _watch_target(require(target), labels)
 
 
-def _watched(target: Any, labels: Any) -> Watched:
+def _watch_target(target: Any, labels: Any) -> WatchTarget:
     if isinstance(target, QuantileCVaR):
         interval = _interval(labels)
         first, second = target.names
-        return Watched(target, labels, interval, (Single(target.first, interval, first), Shortfall(target.tau, second)))
+        return WatchTarget(target, labels, interval, (Single(target.first, interval, first), Shortfall(target.tau, second)))
     if not isinstance(target, Property):
         raise InputError(
             f"property must be a property that can be calibrated alone, such as 'mean' or 'quantile:0.9', or the pair "
             f"'quantile_cvar:0.975', got {target!r}."
         )
     interval = _interval(labels)
-    if labels is None and not _bounded(target, REALS):
+    if labels is None and not _is_bounded(target, REALS):
         interval = Interval(0.0, 1.0)  # shares and probabilities; an outcome outside is refused, so the bound stays true
-    if not _bounded(target, interval):
+    if not _is_bounded(target, interval):
         raise InputError(
             f"V of {target!r} has no bound for labels in ({interval.lo:g}, {interval.hi:g}); give both ends, labels=(low, high)."
         )
-    return Watched(target, labels, interval, (Single(target, interval),))
+    return WatchTarget(target, labels, interval, (Single(target, interval),))
 
 
 def _interval(labels: Any) -> Interval:
@@ -186,7 +186,7 @@ def _interval(labels: Any) -> Interval:
     return Interval(lo, hi)
 
 
-def _bounded(prop: Property, labels: Interval) -> bool:
+def _is_bounded(prop: Property, labels: Interval) -> bool:
     """Whether V has a bound on one side at least, for some prediction."""
     middle = np.array([np.clip(0.0, labels.lo, labels.hi)])
     return bool(np.isfinite(v_range(prop, middle, middle, labels)).any())

@@ -27,7 +27,7 @@ class _Summed(NoColumns):
         return group == 0
 
 
-def summed_for(model: Model, base: Array, eta: Array, span: tuple[float, float]) -> Array:
+def shifts_for(model: Model, base: Array, eta: Array, span: tuple[float, float]) -> Array:
     """The summed shifts within `span` with which the bent model, without products, goes from `base` to `eta`; else the nearer end."""
     bent = replace(model, pairs=np.zeros((2, 0), dtype=np.intp), products=np.zeros(0))
     low, high = (np.full(base.size, end) for end in span)
