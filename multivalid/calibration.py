@@ -338,7 +338,14 @@ class Calibration(Generic[T, C]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without the rows it was judged on."""
-        return {**self.__dict__, "_stated": self.certificate, "levels": self.levels, "_rows": None, "_judged": None}
+        return {
+            **self.__dict__,
+            "_stated": self.certificate,
+            "levels": self.levels,
+            "_levels": None,
+            "_rows": None,
+            "_judged": None,
+        }
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one JSON file, whole or not at all; `multivalid.load` reads it back.
