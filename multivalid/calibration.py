@@ -247,7 +247,8 @@ class Calibration(Generic[T, C]):
 
             what = "pairs are predicted" if self.property.joint else "several columns are predicted"
             return as_lazy(self.predict(y_pred, data=gather(frame, what), output=names), frame)
-        from multivalid.atoms.summary import PREDICTION, complete_predictions
+        from multivalid.atoms.frame_columns import complete_predictions
+        from multivalid.atoms.names import PREDICTION
 
         return self._on_frame(complete_predictions(frame, y_pred), names[0]).drop(PREDICTION).to_native()
 

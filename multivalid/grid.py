@@ -165,6 +165,14 @@ class Grid:
             )
         return values
 
+    def check_ends(self, lowest: float, highest: float, name: str = "y_pred") -> None:
+        """The same of predictions of which no more is known than how far they reach."""
+        if lowest < self.lo or highest > self.hi:
+            raise InputError(
+                f"{name} must lie in the grid's range [{self.lo:g}, {self.hi:g}], but it goes from {lowest:g} to {highest:g}; give a "
+                f"grid that covers it, or leave grid=None."
+            )
+
     # ---- as a value ----------------------------------------------------------------------------------------------
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Grid):

@@ -51,9 +51,9 @@ def test_correcting_one_property_does_not_load_pairs():
 # What a service that predicts row by row does not wait for: libraries beyond NumPy, and the parts that fit, audit or read frames.
 NOT_TO_SERVE = [
     *HEAVY, "scipy", "narwhals", "threadpoolctl", "pathlib", "tempfile", "multivalid.fit", "multivalid.levels", "multivalid.sources",
-    "multivalid.cells", "multivalid.atoms.summary", "multivalid.audit.audit", "multivalid.kernels.library", "multivalid.batch.algorithm",
-    "multivalid.groups.engine", "multivalid.groups.items", "multivalid.groups.membership", "multivalid.practical.newton",
-    "multivalid.practical.shifts",
+    "multivalid.cells", "multivalid.atoms.frame_columns", "multivalid.audit.audit", "multivalid.kernels.library",
+    "multivalid.batch.algorithm", "multivalid.groups.engine", "multivalid.groups.items", "multivalid.groups.membership",
+    "multivalid.practical.newton", "multivalid.practical.shifts",
 ]  # fmt: skip
 
 

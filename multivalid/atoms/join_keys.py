@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.atoms.keys import Digits, place
-from multivalid.atoms.summary import PREDICTION
+from multivalid.atoms.names import PREDICTION
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame, schema_of

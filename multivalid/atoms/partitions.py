@@ -14,7 +14,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT
+from multivalid.atoms.names import LABEL, PREDICTION, WEIGHT
 from multivalid.errors import InputError
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership

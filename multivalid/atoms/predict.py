@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multivalid.atoms.join_keys import by_bits, by_columns
 from multivalid.atoms.keys import look_up, place
-from multivalid.atoms.summary import PREDICTION
+from multivalid.atoms.names import PREDICTION
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame, draw, fetch, join, schema_of

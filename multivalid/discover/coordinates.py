@@ -49,7 +49,7 @@ class Searched:
 
 
 def coordinates(target: Target, events: bool) -> list[Searched]:
-    """The coordinates of what is predicted; `events` says that labels are zeros and ones only."""
+    """The coordinates of what is predicted; `events`: labels say whether an event happened."""
     return [Searched(one, _law(one, events)) for one in target.coordinates]
 
 
@@ -63,8 +63,3 @@ def _law(coordinate: Coordinate, events: bool) -> Law:
 def identifications(target: Target, predictions: Array, labels: Array) -> list[Array]:
     """V of every coordinate for every row."""
     return [np.ascontiguousarray(column) for column in target.residuals(predictions, labels).T]
-
-
-def are_events(labels: Array) -> bool:
-    """Whether labels are zeros and ones only."""
-    return bool(np.all((labels == 0) | (labels == 1)))

@@ -8,10 +8,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.atoms.names import HELD
-from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT, checked
+from multivalid.atoms.frame_columns import checked
+from multivalid.atoms.names import HELD, LABEL, PREDICTION, WEIGHT
 from multivalid.discover.confirm import Atoms
-from multivalid.discover.coordinates import Searched, are_events
+from multivalid.discover.coordinates import Searched
 from multivalid.discover.evidence import from_engine
 from multivalid.discover.halves import MOST_SEARCHED, Halves, Wanted
 from multivalid.errors import InputError
@@ -51,5 +51,5 @@ def halves_in_engine(wanted: Wanted, frame: Frame) -> Halves:
     return Halves(
         names, local.select(names), labels, predictions[:, None], weights / mean_weight,
         list(family.masks(local.to_native(), n_rows=len(local)))[1:] if len(family) > 1 else [],
-        totals.least >= 0 and totals.most <= 1 and are_events(labels), ask, sizes, [*notes, *family.notes], None,
+        totals.of_events, ask, sizes, [*notes, *family.notes], None,
     )  # fmt: skip

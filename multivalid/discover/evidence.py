@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 
 from multivalid.atoms.keys import Digits, place
-from multivalid.atoms.summary import LABEL, PREDICTION, WEIGHT
+from multivalid.atoms.names import LABEL, PREDICTION, WEIGHT
 from multivalid.cells.terms import Residual, Row
 from multivalid.discover.confirm import LEVELS, Atoms, Mask
 from multivalid.discover.coordinates import Searched

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.discover.confirm import Atoms, Mask
-from multivalid.discover.coordinates import Searched, are_events, identifications
+from multivalid.discover.coordinates import Searched, identifications
 from multivalid.discover.evidence import from_rows
 from multivalid.discover.features import LEAST_ROWS, checked_names
 from multivalid.errors import InputError
@@ -120,7 +120,7 @@ def halves_in_memory(wanted: Wanted, data: Any) -> Halves:
 
     return Halves(
         names, frame.select(names)[searching], rows.labels[searching], rows.columns[searching], weights[searching],
-        [mask[searching] for mask in named], are_events(rows.labels), ask, (searching.size, testing.size),
+        [mask[searching] for mask in named], rows.totals.of_events, ask, (searching.size, testing.size),
         [*notes, *rows.groups.notes], whole,
     )  # fmt: skip
 

@@ -44,12 +44,6 @@ class HeldOut:
     below: int = 0
 
 
-def are_events(labels: Array, base: Array) -> bool:
-    """Whether labels say that an event happened: all are 0 or 1, and if all are equal, predictions could be chances."""
-    told = bool(np.isin(labels, (0.0, 1.0)).all())
-    return told and bool(labels.min() < labels.max() or ((base >= 0) & (base <= 1)).all())
-
-
 def held_out(base: Array, test: LinkRows, candidates: list[Candidate], loss: Matching, *, binary: bool) -> HeldOut:
     """Each stage on rows not fitted. For events (`binary`) and for quantiles V has two values, and a known law if the input is right."""
     prop = loss.prop

@@ -45,8 +45,7 @@ class Part:
 
     def held_out(self) -> accept.HeldOut:
         """What each stage does on the rows held out."""
-        binary = accept.are_events(self.problem.every.labels, self.problem.base)
-        return accept.held_out(self.base, self.out, self.candidates, self.loss, binary=binary)
+        return accept.held_out(self.base, self.out, self.candidates, self.loss, binary=self.problem.of_events)
 
     def named(self, stage: str | None) -> Plan:
         """The named groups up to a stage; the input itself without one."""

@@ -19,7 +19,8 @@ from multivalid.sources.memory import MemorySource as Rows
 
 @dataclass(frozen=True)
 class Problem:
-    """All rows, in link space and as codes, and what was asked for; `base` are the predictions themselves."""
+    """All rows, in link space and as codes, and what was asked for; `base` are the predictions themselves, `of_events`: labels say whether
+    an event happened."""
 
     every: LinkRows
     base: Array
@@ -27,6 +28,7 @@ class Problem:
     loss: Matching
     goal: Goal
     rate: float
+    of_events: bool
 
     @classmethod
     def of(cls, rows: Rows, prop: Property, goal: Goal, columns: Columns, blocks: NDArray[Any] | None) -> Problem:
@@ -35,7 +37,7 @@ class Problem:
         base, member = link.forward(rows.predictions), with_codes(rows.membership)
         every = LinkRows(rows.labels, rows.weights / rows.weights.mean(), base, member, blocks)
         wide = columns.with_prediction(rows.predictions)
-        return cls(every, rows.predictions, wide, Matching(prop, link), goal, rate_for(len(rows)))
+        return cls(every, rows.predictions, wide, Matching(prop, link), goal, rate_for(len(rows)), rows.totals.of_events)
 
     def tell(self) -> None:
         """A sign of life."""

@@ -239,7 +239,8 @@ class Ways:
         """What is left for groups that nobody named, on the rows held out."""
         rows, prop = self.outcomes, self.problem.loss.prop
         v = np.asarray(rows.weights * prop.identify(way.final, rows.labels))
-        return remaining(prop, self.problem.columns.bins[:-1], np.concatenate([part.codes_out for part in self.parts]), rows, v)
+        bins, codes = self.problem.columns.bins[:-1], np.concatenate([part.codes_out for part in self.parts])
+        return remaining(prop, bins, codes, rows, v, events=self.problem.of_events)
 
     def _found_line(self, plan: Plan) -> str:
         """What was found and kept."""

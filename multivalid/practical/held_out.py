@@ -13,6 +13,7 @@ from multivalid.practical.candidates import Candidate, fit_candidates, up_to
 from multivalid.practical.data import LinkRows, Matching, unit_numbers
 from multivalid.practical.goal import Goal
 from multivalid.properties.base import Array
+from multivalid.sources.totals import are_events
 
 NOTHING_DONE = "No correction held up on rows held out: nothing done."
 ONE_SPLIT = 20_000  # with at least this many rows one held-out fifth decides; with fewer all five folds do
@@ -34,7 +35,7 @@ def choose_stage(rows: LinkRows, base: Array, loss: Matching, goal: Goal, score:
     report: list[str] = []
     try:
         parts, candidates = [], list[Candidate]()
-        binary = accept.are_events(rows.labels, base)
+        binary = are_events(rows.labels, base)
         for out, testing, fitting in _splits(rows):
             candidates = fit_candidates(fitting, loss, goal)
             parts.append(accept.held_out(base[out], testing, candidates, loss, binary=binary))

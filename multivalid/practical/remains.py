@@ -12,7 +12,7 @@ import numpy as np
 
 from multivalid.cells.sentences import UNNAMED
 from multivalid.discover.bins import Bins, Codes
-from multivalid.discover.coordinates import are_events, coordinates
+from multivalid.discover.coordinates import coordinates
 from multivalid.discover.histogram import histogram
 from multivalid.discover.sentences import amount
 from multivalid.groups.nodes import render
@@ -23,13 +23,14 @@ from multivalid.properties.base import Array
 LEAST_ROWS = 20  # of a group: below, its mean says nothing
 
 
-def remaining(prop: Property, bins: Sequence[Bins], codes: Codes, rows: Outcomes, v: Array) -> str:
-    """The sentence; `v` is w·V of these rows with the predictions as they stand, `bins` are those of the user's columns."""
+def remaining(prop: Property, bins: Sequence[Bins], codes: Codes, rows: Outcomes, v: Array, *, events: bool) -> str:
+    """The sentence; `v` is w·V of these rows with the predictions as they stand, `bins` are those of the user's columns, `events`: labels
+    say whether an event happened."""
     everyone = np.arange(len(rows), dtype=np.int32)
     width = max(one.size for one in bins)
     sums = histogram(np.ascontiguousarray(codes[:, : len(bins)]), width, everyone, v, rows.weights)
     worst, told, count = 0.0, "", 0
-    percent = coordinates(prop, are_events(rows.labels))[0].percent
+    percent = coordinates(prop, events)[0].percent
     for one, table in zip(bins, sums, strict=True):
         chosen = _one_condition(one)
         total = chosen.astype(np.float64) @ table[: one.size]

@@ -14,13 +14,14 @@ from multivalid.atoms.table import Atoms, build
 from multivalid.groups.remote import Frame, fetch
 from multivalid.properties import Property
 from multivalid.properties.ops import expressions
+from multivalid.sources.bundling import bundle
 
 if TYPE_CHECKING:
     from multivalid.grid import Grid
-    from multivalid.sources.engine import EngineSource
+    from multivalid.sources.engine_rows import EngineRows
 
 
-def bundled_atoms(source: EngineSource, prop: Property, grid: Grid, answer: Response) -> Atoms:
+def bundled_atoms(source: EngineRows, prop: Property, grid: Grid, answer: Response) -> Atoms:
     """Σ of the property's moments over the rows that share their groups, level and label bin."""
     y, w = nw.col(LABEL), nw.col(WEIGHT)
     assert isinstance(answer, Piecewise)
@@ -31,7 +32,7 @@ def bundled_atoms(source: EngineSource, prop: Property, grid: Grid, answer: Resp
     numbers = [(place(nw.col(PREDICTION), grid.boundaries), len(grid))]
     if answer.bins > 1:
         numbers.append((place(y, answer.edges), answer.bins))
-    found = source.grouped(numbers, [*moments, *extra])
+    found = bundle(source, numbers, [*moments, *extra])
     level, bin = found.numbers if answer.bins > 1 else (found.numbers[0], np.zeros_like(found.numbers[0]))
     table, _ = build(found.bits, level, bin, found.sums[:, : len(moments)], len(source.groups))
     constant, best = found.sums[:, len(moments) :].sum(axis=0)

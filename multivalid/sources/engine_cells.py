@@ -1,62 +1,65 @@
-"""The terms whose sums over (level × group) make an audit's table, as expressions of an engine or as columns of rows that pass by."""
+"""What rows in an engine say of every (level × group), by queries whose results are small: levels, residuals and sums."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multivalid.cells.gather import ChanceTerms
-from multivalid.cells.sums import CellSums
-from multivalid.properties.base import Array
+from multivalid.sources import engine_numbers
+from multivalid.sources.engine_rows import EngineRows
+from multivalid.sources.engine_tables import tabulate_cells, tabulate_terms
+from multivalid.sources.engine_units import sums_of_clusters
+from multivalid.sources.engine_values import values_of
 
 if TYPE_CHECKING:
-    from multivalid.properties.ops import Ops
-    from multivalid.properties.target import Coordinate
+    from multivalid.cells.clusters import ClusterSums
+    from multivalid.cells.sums import CellSums
+    from multivalid.grid import Grid
+    from multivalid.levels import LevelPolicy
+    from multivalid.properties.base import Array
+    from multivalid.properties.target import Coordinate, Target
+    from multivalid.sources.predicting import Predicting, Terms
 
-FIELDS = ("rows", "weight", "squares", "residual", "residual_squares", "prediction", "score")
 
+@dataclass(frozen=True)
+class EngineCells(EngineRows):
+    """Rows in an engine that are summed over levels and groups."""
 
-class CellTerms(NamedTuple):
-    """Those of every cell (`FIELDS`), those that decide Γ where they do, and those of chance.
+    def check(self, *grids: Grid) -> None:
+        """Refuse predictions outside the grid's range."""
+        (grid,) = grids
+        grid.check_ends(self.totals.lowest, self.totals.highest)
 
-    One object is one sum, however often it occurs among them.
-    """
+    def levels(self, policy: LevelPolicy) -> tuple[Grid, ...]:
+        """Levels of the predictions, as the policy chooses them; from a sample where a predictor makes them and rows are many."""
+        return (policy.choose(values_of(self)),)
 
-    common: tuple[Any, ...]
-    moments: tuple[Any, ...]
-    luck: tuple[Any, ...]
-    chance: ChanceTerms
+    def cells(self, target: Target, grids: Sequence[Grid]) -> tuple[CellSums, ...]:
+        """The sums of the coordinate over (level × group)."""
+        coordinate, grid = target.coordinates[0], grids[0]
+        known = (repr(coordinate.predicted), grid.points.tobytes(), grid.boundaries.tobytes())
+        if known not in self.remembered:
+            self.remembered[known], *before = tabulate_cells(self, coordinate, grid)
+            if before and self.origin is not None:
+                self.origin.source.remembered[known] = before[0]
+        made = self.remembered[known]
+        if not np.isfinite(made.residual).all():
+            raise engine_numbers.infinite_residuals(self, coordinate)
+        return (made,)
 
-    @classmethod
-    def of(
-        cls, coordinate: Coordinate, chance: ChanceTerms, ops: Ops, prediction: Any, label: Any, weight: Any, *, plain: bool
-    ) -> CellTerms:
-        """For columns of any kind; `plain` says that every weight is one, so that many of the sums are the same."""
-        prop, y, p, w = coordinate.predicted, label, prediction, weight
-        v, s = prop.residual(ops, p, y), prop.scoring(ops, p, y)
+    def clusters(self, coordinate: Coordinate, grid: Grid, sums: CellSums) -> ClusterSums | None:
+        """Sums over the clusters of each group, on a few blocks of the levels; None where rows are independent."""
+        if self.cluster is None or sums.chance is None:
+            return None
+        return sums_of_clusters(self, coordinate, grid, sums)
 
-        def weighted(value: Any) -> Any:
-            return value if plain else w * value
+    def mean_score(self, coordinate: Coordinate) -> float:
+        """Mean score of the predictions, by a pass of its own."""
+        return engine_numbers.mean_score(self, coordinate)
 
-        wv = weighted(v)
-        rows, squares = (w, w) if plain else (ops.number(w > 0), w * w)
-        statistics = prop.statistics(ops, y) or []
-        decided = prop.solve_moments(np.ones((1, 1 + len(statistics)))) is not None
-        moments = (w, *(weighted(t) for t in statistics)) if decided else ()
-        luck = chance.terms(ops, [p], y, w, v, plain)
-        common = (rows, w, squares, wv, wv * wv, weighted(p), weighted(s))
-        return cls(common, moments, tuple(luck[name] for name in chance.law.names), chance)
-
-    @property
-    def columns(self) -> list[Any]:
-        """All of them."""
-        return [*self.common, *self.moments, *self.luck]
-
-    def sums(self, table: Array) -> CellSums:
-        """The sums by name, from the table that was asked for: (levels, groups, terms)."""
-        common, moments, luck = np.split(table, [len(self.common), len(self.common) + len(self.moments)], axis=2)
-        named: dict[str, Any] = dict(zip(FIELDS, np.moveaxis(common, 2, 0), strict=True))
-        made = CellSums(**named, moments=moments if self.moments else None)
-        found = dict(zip(self.chance.law.names, np.moveaxis(luck, 2, 0), strict=True))
-        return made.with_chance(self.chance.law, found, self.chance.mean_weight, self.chance.scale)
+    def group_sums(self, predictor: Predicting, terms: Terms) -> Array:
+        """Σ of every term over the rows of each group: (groups, terms); the terms know what a predictor makes of the rows."""
+        return tabulate_terms(self, predictor, terms)

@@ -8,10 +8,10 @@ from typing import Any
 
 import narwhals as nw
 
+from multivalid.atoms.frame_columns import Look, as_given
 from multivalid.atoms.join_keys import WHOLE
 from multivalid.atoms.names import HELD, WEIGHT
 from multivalid.atoms.seen import Seen
-from multivalid.atoms.summary import Look, as_given
 from multivalid.groups.family import Groups
 from multivalid.groups.lazy import COUNT
 from multivalid.groups.remote import Frame, fetch

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from multivalid.atoms.frame_columns import renamed
 from multivalid.atoms.names import HELD
-from multivalid.atoms.summary import renamed
 from multivalid.groups.family import FittedGroups, Groups
 from multivalid.groups.remote import Frame, schema_of
-from multivalid.sources.engine import EngineSource, Marked
+from multivalid.sources.engine import EngineSource
 from multivalid.sources.engine_clusters import with_cluster
 from multivalid.sources.engine_groups import fit_groups
 from multivalid.sources.engine_labels import check_labels
 from multivalid.sources.engine_look import Given, first_look
 from multivalid.sources.looked_up import Lines
 from multivalid.sources.marks import where
+from multivalid.sources.sides import Marked
 
 
 def open_engine(
@@ -56,7 +57,7 @@ def open_engine(
         opened,
         fitted,
         totals,
-        guesses=guesses,
+        guesses,
         plain=sample_weight is None,
         cluster=cluster,
         marked=marked,

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from multivalid.cells.sums import CellSums
     from multivalid.grid import Grid
     from multivalid.properties.target import Coordinate
-    from multivalid.sources.engine import EngineSource
+    from multivalid.sources.engine_rows import EngineRows
 
 
-def sums_of_clusters(source: EngineSource, coordinate: Coordinate, grid: Grid, sums: CellSums) -> ClusterSums:
+def sums_of_clusters(source: EngineRows, coordinate: Coordinate, grid: Grid, sums: CellSums) -> ClusterSums:
     """Of the predictions, on a few blocks of the levels, in the units of the sums that are known."""
     assert sums.chance is not None
     block = level_blocks(sums.chance["u2q" if "u2q" in sums.chance else "x2"][:, 0])

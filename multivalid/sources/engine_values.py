@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 
 from multivalid.atoms.names import PREDICTION, WEIGHT
 from multivalid.groups.remote import Frame, fetch
-from multivalid.levels import Cut, Histogram
+from multivalid.levels import ArrayValues, Cut, Histogram, Values
 from multivalid.properties.base import Array
+from multivalid.sources.engine_sample import draw_rows
 from multivalid.sources.totals import Totals
+
+if TYPE_CHECKING:
+    from multivalid.sources.engine_rows import EngineRows
+
+LEVEL_ROWS = 1_000_000  # rows from which the levels of new predictions are chosen, all where there are no more
+
+
+def values_of(rows: EngineRows) -> Values:
+    """The predictions that occur, where they are known; those of a sample, where a predictor makes them; else those of all rows."""
+    origin = rows.origin
+    if origin is None:
+        return EngineValues(rows.frame, rows.totals)
+    if origin.occurring is not None:
+        return origin.occurring
+    sample, _ = draw_rows(origin.source, LEVEL_ROWS, 0)
+    return ArrayValues(origin.predictor.predict(sample.predictions, sample.membership), sample.weights)
 
 
 class EngineValues:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals as nw
 
 from multivalid import validate
+from multivalid.atoms.frame_columns import Look
 from multivalid.atoms.names import CLUSTER, HELD, LABEL, PREDICTION, WEIGHT
-from multivalid.atoms.summary import Look
 from multivalid.errors import InputError
 from multivalid.groups.remote import Frame
-from multivalid.sources.draws import Draws, Side
 from multivalid.sources.marks import where
+from multivalid.sources.sides import Draws, Side
 from multivalid.sources.stored import stored
 
 if TYPE_CHECKING:
-    from multivalid.sources.engine import EngineSource
+    from multivalid.sources.engine_rows import EngineRows
+    from multivalid.sources.totals import Totals
+
+Rows = TypeVar("Rows", bound="EngineRows")
 
 
-def held_out(rows: EngineSource, holdout: Any, seed: int = 0) -> tuple[EngineSource, EngineSource | None]:
+def held_out(rows: Rows, holdout: Any, seed: int = 0) -> tuple[Rows, Rows | None]:
     """Rows to fit and rows to judge on; `holdout` is a predicate, a boolean column, or a share."""
     if holdout is None:
         return rows, None
@@ -35,15 +38,25 @@ def held_out(rows: EngineSource, holdout: Any, seed: int = 0) -> tuple[EngineSou
             marked, folder = stored(marked, _needed(rows), len(rows))
         look = Look.at(marked, [HELD], plain=rows.plain)
         totals = look.seen(False).totals(), look.seen(True).totals()
-    told = rows.on(marked) if marked is rows.frame else replace(rows.on(marked), copies={})  # copies are of other sides
+    told = rows if marked is rows.frame else replace(rows, frame=marked, copies={})  # copies are of other sides
     draws = Draws(marked, totals[0].rows + totals[1].rows, folder)
     return (
-        told.having(Side(draws, held=False), totals[0], holdout, "to fit"),
-        told.having(Side(draws, held=True), totals[1], holdout, "held out"),
+        _part(told, Side(draws, held=False), totals[0], f"holdout={holdout!r} leaves no rows to fit"),
+        _part(told, Side(draws, held=True), totals[1], f"holdout={holdout!r} leaves no rows held out"),
     )
 
 
-def _needed(rows: EngineSource) -> list[str]:
+def _part(rows: Rows, side: Side, totals: Totals, nobody: str) -> Rows:
+    """The rows to fit, or those held out, whose totals are known."""
+    if totals.weight == 0:
+        raise InputError(f"{nobody}; there are {len(rows)} rows.")
+    copies = {side.held: rows.copies[side.held]} if side.held in rows.copies else {}
+    return replace(
+        rows, frame=rows.frame.filter(side.condition), totals=totals, marked=None, side=side, remembered={}, copies=copies
+    )
+
+
+def _needed(rows: EngineRows) -> list[str]:
     """The columns that a fit and an audit look at."""
     keys = () if rows.lines is None else rows.lines.keys
     others = [CLUSTER] if rows.cluster is not None else []

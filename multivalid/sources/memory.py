@@ -17,7 +17,6 @@ from multivalid.grid import Grid
 from multivalid.properties.base import Array
 from multivalid.sources.laws import Laws, laws_of_rows
 from multivalid.sources.memory_cells import MemoryCells
-from multivalid.sources.memory_cells import too_far_out as too_far_out
 from multivalid.sources.memory_rows import Index
 
 if TYPE_CHECKING:

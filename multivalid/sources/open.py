@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import narwhals as nw
 import numpy as np
 
-from multivalid.atoms.summary import LABEL
+from multivalid.atoms.names import LABEL
 from multivalid.groups.remote import fetch, gather, lazy_frame
 from multivalid.properties import Property
 from multivalid.sources.engine import EngineSource

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multivalid.evaluators import Arrays
-from multivalid.sources.engine_cells import CellTerms
+from multivalid.sources.cell_terms import CellTerms, chance_of
 from multivalid.sources.looked_up import LineMembers
 from multivalid.sources.passing import Batch, Counted, tabulate_passing
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from multivalid.grid import Grid
     from multivalid.properties.base import Array
     from multivalid.properties.target import Coordinate
-    from multivalid.sources.engine import EngineSource
+    from multivalid.sources.engine_rows import EngineRows
     from multivalid.sources.predicting import Predicting, Terms
 
 
-def cells_passing(source: EngineSource, coordinate: Coordinate, grid: Grid) -> list[CellSums] | None:
+def cells_passing(source: EngineRows, coordinate: Coordinate, grid: Grid) -> list[CellSums] | None:
     """The cells of predictions that a predictor makes, and after them those of the ones it makes them of, where these are wanted."""
     origin = source.origin
     rows = None if origin is None or origin.predictor.rounding is not None else origin.source.passing()
     if origin is None or rows is None:
         return None
     of_lines, predictor = LineMembers(rows.lines), origin.predictor
-    chances = [source.chance(coordinate), *([origin.source.chance(coordinate)] if origin.beside else [])]
+    chances = [chance_of(coordinate, one.totals) for one in ([source, origin.source] if origin.beside else [source])]
     terms: list[CellTerms] = []
 
     def kernel(batch: Batch) -> list[Counted]:
@@ -44,7 +44,7 @@ def cells_passing(source: EngineSource, coordinate: Coordinate, grid: Grid) -> l
     return [one.sums(table) for one, table in zip(terms, tables, strict=True)]
 
 
-def terms_passing(source: EngineSource, predictor: Predicting, terms: Terms) -> Array | None:
+def terms_passing(source: EngineRows, predictor: Predicting, terms: Terms) -> Array | None:
     """Σ of every term over the rows of each group."""
     rows = source.passing() if predictor.rounding is None else None
     if rows is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from multivalid.evaluators import Evaluator
 from multivalid.grid import Grid
@@ -11,6 +11,10 @@ from multivalid.groups.membership import Membership
 from multivalid.groups.remote import Frame
 from multivalid.properties.base import Array
 from multivalid.sources.looked_up import Lines
+
+if TYPE_CHECKING:
+    from multivalid.levels import ArrayValues
+    from multivalid.sources.engine_rows import EngineRows
 
 
 class Predicting(Protocol):
@@ -32,6 +36,19 @@ class Predicting(Protocol):
 
         `lines` are the combinations of the groups' columns that occur, where they are known.
         """
+
+
+class Origin(NamedTuple):
+    """Where the predictions of rows in an engine come from.
+
+    The rows with their own predictions, who made others of them, whether the cells of both are wanted, and which predictions occur with
+    their weight, where that is known.
+    """
+
+    source: EngineRows
+    predictor: Predicting
+    beside: bool
+    occurring: ArrayValues | None
 
 
 class Terms(Protocol):

@@ -119,7 +119,7 @@ def test_lazy_frames_give_the_group_too():
 
 def test_the_engine_tests_as_memory_does():
     """The same rows, searched and tested: sums from a GROUP BY give the p-values that rows give."""
-    from multivalid.atoms.summary import checked
+    from multivalid.atoms.frame_columns import checked
     from multivalid.cells.terms import Residual
     from multivalid.discover.confirm import Atoms, confirm
     from multivalid.discover.coordinates import coordinates, identifications
@@ -232,3 +232,18 @@ def test_an_interval_is_told_by_one_end_where_the_other_adds_nothing():
     middle = rng.random(20_000) < np.where(data["priors"].between(2, 3), 0.6, 0.4)
     (found,) = mv.discover(middle, np.full(20_000, 0.4), data=data).groups
     assert "and" in found  # both ends matter here
+
+
+def test_labels_are_events_by_the_rule_of_audits():
+    """All equal, they are events where predictions could be chances; of a lazy frame all labels count, not only those searched."""
+    from multivalid.discover.engine_halves import halves_in_engine
+    from multivalid.discover.halves import Wanted, halves_in_memory
+    from multivalid.groups.remote import lazy_frame
+
+    wanted = Wanted("y", "p", None, [], mv.Mean(), None, None, 0.5, 0)
+    rng = np.random.default_rng(2)
+    p, x = rng.random(400), rng.random(400)
+    for y, said, events in ((0 * p, p, True), (0 * p, 3 * p, False), (p < x, 3 * p, True), (p, p, False)):
+        data = pl.DataFrame({"y": np.asarray(y, dtype=float), "p": said, "x": x})
+        assert halves_in_memory(wanted, data).events == events
+        assert halves_in_engine(wanted, lazy_frame(data.lazy())).events == events

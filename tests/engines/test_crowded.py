@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 import multivalid as mv
-from multivalid.atoms import partitions, predict, probe
+from multivalid.atoms import partitions, predict
 from multivalid.errors import InputError
-from multivalid.sources import bundling, engine, guesses
+from multivalid.sources import bundling, engine, engine_laws, guesses
 from tests.engines.conftest import collected, rows
 from tests.engines.test_same_answers import EXACT, GROUPS, KEY, same_tables, without_collateral
 from tests.reference.batch_naive import worst_error
@@ -27,7 +27,7 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three thousand rows that look like many: nothing may be grouped, batches are small, tables to join with are too large."""
     for module, name, value in (
         (bundling, "SAFE_ROWS", 10), (bundling, "MOST_ENTRIES", 20), (partitions, "BATCH", 700), (predict, "MOST_PATTERNS", 20),
-        (probe, "SAFE_ROWS", 10), (probe, "LABEL_BINS", 4096),
+        (engine_laws, "SAFE_ROWS", 10), (engine_laws, "LABEL_BINS", 4096),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
 

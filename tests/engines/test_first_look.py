@@ -53,7 +53,7 @@ def test_rows_that_pass_by_and_queries_say_the_same(engine: str, weight: str | N
     assert seen.marked == asked.marked
     assert seen.groups.names == asked.groups.names
     keys = ["a", "b", "flag"]
-    counted = [one._guesses.tallied.to_polars().select(*keys, COUNT).sort(keys) for one in (seen, asked)]
+    counted = [one.guesses.tallied.to_polars().select(*keys, COUNT).sort(keys) for one in (seen, asked)]
     assert counted[0].equals(counted[1])
 
 

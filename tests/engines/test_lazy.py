@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 import multivalid as mv
-from multivalid.atoms import predict, probe
+from multivalid.atoms import predict
 from multivalid.atoms.keys import Digits, place
 from multivalid.errors import InputError
 from multivalid.groups import lazy as lazy_groups
 from multivalid.practical import fit as practical
-from multivalid.sources import bundling, guesses
+from multivalid.sources import bundling, engine_laws, guesses
 from tests.engines.conftest import collected, rows
 
 
@@ -86,7 +86,7 @@ def test_a_large_frame_is_sampled_and_says_so(monkeypatch: pytest.MonkeyPatch) -
 
 def test_label_bins_on_large_frames_are_stated(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("SAFE_ROWS", 10), ("FEW_LABELS", 3), ("LABEL_BINS", 16)):
-        monkeypatch.setattr(probe, name, value)
+        monkeypatch.setattr(engine_laws, name, value)
     exact = mv.audit("y", "p", groups=["site"], data=rows(), property="median")
     found = mv.audit("y", "p", groups=["site"], data=frame(), property="median")
     assert any("label bins of about equal weight" in note for note in found.groups.notes)

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import chi2_contingency
 
 import multivalid as mv
-from multivalid.atoms.summary import checked
+from multivalid.atoms.frame_columns import checked
 from multivalid.cells.sentences import UNNAMED
 from multivalid.errors import InputError
 from multivalid.groups import remote

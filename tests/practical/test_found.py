@@ -224,7 +224,7 @@ def test_what_remains_for_groups_of_one_condition_is_the_largest_of_all():
     codes = np.column_stack([rng.integers(0, 4, rows), rng.integers(0, 5, rows)]).astype(np.uint8)
     bins = [Ordered("age", "number", (20.0, 30.0)), Categories("city", "text", ("Bonn", "Oslo", "Rome"))]
     weights, v = rng.uniform(0.5, 2.0, rows), rng.normal(size=rows) + 0.4 * (codes[:, 0] == 2)
-    told = remaining(mv.Mean(), bins, codes, Outcomes(rng.normal(size=rows), weights), weights * v)
+    told = remaining(mv.Mean(), bins, codes, Outcomes(rng.normal(size=rows), weights), weights * v, events=False)
     groups = {"age < 20": codes[:, 0] == 0, "age < 30": codes[:, 0] <= 1, "age >= 20": np.isin(codes[:, 0], [1, 2])}
     groups |= {"age >= 30": codes[:, 0] == 2, "age is None": codes[:, 0] == 3}
     groups |= {f"city == {name!r}": codes[:, 1] == k for k, name in enumerate(["Bonn", "Oslo", "Rome"])}

@@ -1,4 +1,4 @@
-"""The first look at a lazy frame: are the columns there, are all values numbers, and how far do they reach?"""
+"""Labels, predictions and weights of a lazy frame: are the columns there, are all values numbers, and how far do they reach?"""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.atoms.frames import unknown
-from multivalid.atoms.names import HELD
-from multivalid.atoms.names import LABEL as LABEL
-from multivalid.atoms.names import PREDICTION as PREDICTION
-from multivalid.atoms.names import WEIGHT as WEIGHT
+from multivalid.atoms.names import HELD, LABEL, PREDICTION, WEIGHT
 from multivalid.atoms.seen import Seen, complete
 from multivalid.errors import InputError
 from multivalid.groups.lazy import COUNT

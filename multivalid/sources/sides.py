@@ -1,4 +1,4 @@
-"""A sample of rows that two sources share: those to fit and those held out are drawn by one look at all rows."""
+"""The rows to fit and those held out: which they are, and a sample of both that is drawn by one look at all rows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,17 @@ import narwhals as nw
 from multivalid.atoms.names import HELD
 from multivalid.groups.remote import Frame, draw
 from multivalid.sources.stored import Folder
+from multivalid.sources.totals import Totals
 
 MOST_BESIDE = 3  # rows of both kinds that may come for one that is wanted
+
+
+class Marked(NamedTuple):
+    """Which rows are held out, and the totals of the others and of these."""
+
+    holdout: str
+    fitted: Totals
+    held: Totals
 
 
 @dataclass
