@@ -51,7 +51,9 @@ SOURCES: dict[str, tuple[list[str], str, list[tuple[str, str, str]]]] = {
     ),
     "predict": (
         ["benchmarks/predict.py"], "python benchmarks/predict.py",
-        [("predict, 10⁷ rows × 100 groups, 500 patches, against boolean masks", r": ([\d.]+) s, naive [\s\S]*?: (\d+) ×", "{} s, {} ×")],
+        [("predict, 10⁷ rows × 100 groups, 500 patches, against boolean masks",
+          r"NumPy alone: ([\d.]+) s, naive [\s\S]*?: (\d+) ×[\s\S]*compiled: ([\d.]+) s, naive [\s\S]*?: (\d+) ×",
+          "{2} s, {3} ×; with NumPy alone {0} s, {1} ×")],
     ),
     "joint": (
         ["benchmarks/joint.py"], "python benchmarks/joint.py",
