@@ -91,6 +91,12 @@ def test_beyond_the_table_a_tail_falls_as_steeply_as_in_its_last_part():
         assert severity_tails(last + far, 1e9)[1] == pytest.approx(PROBABILITY[0] * np.exp(steep * far))
 
 
+def test_on_the_other_side_of_the_table_a_tail_rises_to_one_without_a_jump():
+    last = float(NORMAL[-1][-1])
+    for far in (1e-9, 0.5, 3.0):
+        assert severity_tails(last - far, 1e9)[1] == pytest.approx(1 - (1 - PROBABILITY[-1]) * np.exp(-far))
+
+
 def test_the_shortfall_that_would_be_detected_by_hand():
     """At 5 % two-sided over two groups, found four times in five; an X of mean 1 + d comes from an ES short of d·(ES − VaR)."""
     rng = np.random.default_rng(5)

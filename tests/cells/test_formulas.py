@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+import multivalid as mv
 from multivalid.cells.inference import mean_variance
 from multivalid.cells.limits import ErrorLimits
 from multivalid.cells.pearson import quantile
@@ -102,3 +103,19 @@ def test_the_variance_of_a_mean_is_the_same_in_any_unit_of_weights(unit):
     assert found[0] == pytest.approx(by_hand)
     alone = np.array([unit]), np.array([0.7]), np.array([unit**2]), np.array([(0.7 * unit) ** 2])
     assert mean_variance(four, *alone)[0] == pytest.approx(0.49)
+
+
+def test_an_error_of_events_loses_what_their_own_spread_adds():
+    """Ê = Σ (n·v̂² − s²)/N over levels, with s² = rate·(1 − rate)·n/(n − 1) of the labels there."""
+    rng = np.random.default_rng(4)
+    f = rng.choice([0.2, 0.3, 0.6], 400)
+    y = (rng.random(400) < f + 0.1).astype(float)
+    group = rng.random(400) < 0.1
+    found = mv.audit(y, f, groups=[group]).coordinates[0].evidence.errors
+    for k, mask in enumerate((np.ones(400, dtype=bool), group)):
+        expected = 0.0
+        for level in (0.2, 0.3, 0.6):
+            there = y[mask & (f == level)]
+            n, rate = there.size, there.mean()
+            expected += (n * (level - rate) ** 2 - rate * (1 - rate) * n / (n - 1)) / 400
+        assert found.debiased[k] == pytest.approx(expected, rel=1e-9)
