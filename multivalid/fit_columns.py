@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from multivalid.fit_found import find_for_several
 from multivalid.fit_options import Asked
 from multivalid.fit_rows import Opened, Searched
+from multivalid.fit_with_columns import find_for_several
 from multivalid.joint import practical as joint_practical
 from multivalid.joint import theorem
 from multivalid.joint.default_levels import plan_of

@@ -16,7 +16,7 @@ def fit_single(prop: Property, opened: Opened, asked: Asked, searched: Searched 
     """One column of predictions."""
     goal = Goal(asked.m, asked.grid, asked.alpha, asked.control)
     if searched is not None:
-        from multivalid.fit_found import fit_with_columns
+        from multivalid.fit_with_columns import fit_with_columns
 
         return fit_with_columns(prop, opened, goal, searched, asked.seed)
     rows, held = (opened.rows, None) if opened.holdout is None else opened.rows.split(opened.holdout, asked.seed)

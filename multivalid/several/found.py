@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.practical.columns import Columns
-from multivalid.practical.found_groups import find_rules, with_found
+from multivalid.practical.from_columns.choice import find_rules
+from multivalid.practical.from_columns.rules_as_groups import add_as_groups
 from multivalid.practical.rules import Rule
 from multivalid.properties.target import Target
 from multivalid.several.goal import Goal
@@ -32,5 +33,5 @@ def with_found_rules(
         )  # fmt: skip
         rules |= dict.fromkeys(found)
         lines.append(f"{target.keys[k]}: {line}")
-    groups, membership = with_found(rows, list(rules), columns)
+    groups, membership = add_as_groups(rows, list(rules), columns)
     return replace(rows, groups=groups, membership=membership), "\n".join(lines)

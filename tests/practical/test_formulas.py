@@ -9,7 +9,8 @@ import pytest
 
 import multivalid as mv
 from multivalid.practical.data import Matching, Outcomes
-from multivalid.practical.found_ways import FEWEST_RULES, ONE_SPLIT, Ways
+from multivalid.practical.from_columns.folds import ONE_SPLIT
+from multivalid.practical.from_columns.ways import FEWEST_RULES, Ways
 from multivalid.practical.link import OwnUnits, choose_link
 
 SHARES = np.array([0.0, 0.2, 0.9, 1.0])
@@ -34,7 +35,9 @@ def test_where_rows_are_few_a_quarter_of_the_rules_is_tried_too(rows, tried, mon
     ways.problem = SimpleNamespace(every=range(rows))
     ways.parts = [SimpleNamespace(rules=lambda plan, number=number: [None] * number) for number in (40, 17)]
     monkeypatch.setattr(
-        ways, "_ruled", lambda trees, found, count: counts.append(count) or SimpleNamespace(gain=np.array([float(count or 0)]))
+        ways,
+        "_some_rules",
+        lambda trees, chosen, count: counts.append(count) or SimpleNamespace(gain=np.array([float(count or 0)])),
     )
     best = ways.rules(SimpleNamespace(plans=[None, None]))
     assert counts == tried

@@ -17,7 +17,7 @@ from multivalid.discover.bins import Categories, Ordered
 from multivalid.errors import InputError, ModelFileError
 from multivalid.practical.data import Outcomes
 from multivalid.practical.forest import Forest
-from multivalid.practical.found_ways import Ways
+from multivalid.practical.from_columns.ways import Ways
 from multivalid.practical.remains import remaining
 from tests.discover.worlds import mixed_frame
 

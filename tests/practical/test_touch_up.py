@@ -13,9 +13,11 @@ import pytest
 
 import multivalid as mv
 from multivalid.errors import ModelFileError
-from multivalid.practical import found
-from multivalid.practical.found_plans import Part
-from multivalid.practical.found_ways import Chosen, Ways
+from multivalid.practical.from_columns import choice
+from multivalid.practical.from_columns.choice import Chosen
+from multivalid.practical.from_columns.part import Part
+from multivalid.practical.from_columns.problem import Problem
+from multivalid.practical.from_columns.ways import Ways
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.practical.shift_round import ShiftRound
 
@@ -40,20 +42,20 @@ def everything():
     """A fit whose plan has named groups, trees, a second start and shifts of cells, and what the plan itself makes of the rows."""
     data, seen = world(), {}
 
-    def choose(self: Ways) -> Chosen:
-        everyone = np.arange(len(self.problem.every))
-        part = Part(self.problem, everyone, everyone)
-        plan = part.boosted(part.named("group shifts"), 7)
+    def choose(problem: Problem, blocks: None, seed: int) -> Chosen:
+        everyone = np.arange(len(problem.every))
+        part = Part(problem, everyone, everyone)
+        plan = part.grow_trees(part.named("group shifts"), 7)
         plan = replace(plan, start=replace(plan.start, rounds=[ShiftRound(np.array([0.2]), [(1, 0, 0.4), (0, 1, -0.2)])]))
-        last = part.touched_up(plan)[0]
+        last = part.touch_up(plan)[0]
         moved = last.model.moved(np.linspace(-0.3, 0.2, last.model.flat.values.size))
         rounds = [ShiftRound(np.array([-0.5, 0.4]), [(0, 1, 0.2), (2, 0, -0.3)]), ShiftRound(np.array([0.1]), [(1, 1, 0.15)])]
         plan = replace(plan, last=replace(last, model=moved, rounds=rounds))
-        seen["final"] = part.predicted(plan)
+        seen["final"] = part.predict_held_out(plan)
         return Chosen(plan, [])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(found.Ways, "choose", choose)
+        patch.setattr("multivalid.practical.from_columns.fit.choose", choose)
         return fit(data), data, seen["final"]
 
 
@@ -111,7 +113,7 @@ def test_a_damaged_second_start_is_refused(everything, change):
 def test_groups_that_trees_leave_off_are_put_right(monkeypatch):
     """Few trees on top of groups that were right before them: the groups are off after them, and right again at the end."""
     monkeypatch.setattr("multivalid.practical.boost.MOST_TREES", 6)
-    monkeypatch.setattr(Ways, "more", lambda self, named: iter([self.trees(named, "trees")]))
+    monkeypatch.setattr(Ways, "beyond", lambda self, named: iter([self.trees(named, "trees")]))
     data = world(24_000, 1)
     data["c"] = np.where(data["a"] > 1, "u", data["c"])  # trees on `a` move a group
     flags = pd.get_dummies(data["c"]).to_numpy(dtype=float)
@@ -123,7 +125,7 @@ def test_groups_that_trees_leave_off_are_put_right(monkeypatch):
     ended = fit(data)
     assert "after what was found" in ended.certificate.note
     assert ended.predictor.last is not None
-    monkeypatch.setattr(Ways, "touched_up", lambda self, way: (way, []))
+    monkeypatch.setattr(choice, "touch_up", lambda ways, way: (way, []))
     as_it_was = fit(data)
     assert off(ended) < 0.6 * off(as_it_was)
     assert (as_it_was.certificate.status, ended.certificate.status) == ("blocked", "converged")
@@ -139,14 +141,13 @@ def test_single_cells_shifted_before_trees_are_shifted_there_in_the_saved_model(
     data["y"] = (rng.random(rows) < truth).astype(float)
     seen = {}
 
-    def choose(self: Ways) -> Chosen:
-        made = ways(self)
-        everyone = np.arange(len(self.problem.every))
-        seen["final"] = Part(self.problem, everyone, everyone).predicted(made.plan)
+    def choose(problem: Problem, blocks: None, seed: int) -> Chosen:
+        made = choice.choose(problem, blocks, seed)
+        everyone = np.arange(len(problem.every))
+        seen["final"] = Part(problem, everyone, everyone).predict_held_out(made.plan)
         return made
 
-    ways = Ways.choose
-    monkeypatch.setattr(Ways, "choose", choose)
+    monkeypatch.setattr("multivalid.practical.from_columns.fit.choose", choose)
     monkeypatch.setattr(Ways, "rules", lambda self, trees: trees)  # trees alone
     made = mv.multicalibrate("y", "p", groups=["g"], data=data, features=["a", "g"])
     assert made.predictor.rounds
@@ -156,7 +157,7 @@ def test_single_cells_shifted_before_trees_are_shifted_there_in_the_saved_model(
 
 def test_trees_without_groups_are_left_as_they_are(monkeypatch):
     """A curve along predictions that trees were fitted to would follow the noise of the rows."""
-    monkeypatch.setattr(Ways, "more", lambda self, named: iter([self.trees(named, "trees")]))
+    monkeypatch.setattr(Ways, "beyond", lambda self, named: iter([self.trees(named, "trees")]))
     made = mv.multicalibrate("y", "p", groups=[], data=world(3000, 4), features=["a", "b", "c"])
     assert made.predictor.forest is not None
     assert made.predictor.last is None

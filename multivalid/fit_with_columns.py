@@ -16,7 +16,7 @@ from multivalid.discover.features import LEAST_ROWS, checked_names, fit_features
 from multivalid.errors import InputError
 from multivalid.fit_rows import Opened, Searched
 from multivalid.practical.columns import Columns
-from multivalid.practical.found import fit_found
+from multivalid.practical.from_columns.fit import fit_from_columns
 from multivalid.practical.goal import Goal
 from multivalid.properties import Property, Target
 from multivalid.sources.memory import MemorySource
@@ -36,7 +36,7 @@ def fit_with_columns(prop: Property, opened: Opened, goal: Goal, searched: Searc
     units = _units(searched, frame, rows)
     mine = rows if held is None else rows.take(fitting)
     columns = Columns(bins.bins, encode(bins.bins, part), searched.readable)
-    made = fit_found(mine, prop, goal, columns, blocks=None if units is None else units[fitting], random_state=seed)
+    made = fit_from_columns(mine, prop, goal, columns, blocks=None if units is None else units[fitting], random_state=seed)
     certificate, judge = made.certificate, made.rows
     if held is not None:
         out = frame[held]

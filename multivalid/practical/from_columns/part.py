@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multivalid.discover.bins import Codes
 from multivalid.practical import accept
@@ -15,8 +14,8 @@ from multivalid.practical.boost import Boosting, CodedRows, boost
 from multivalid.practical.candidates import Candidate, fit_candidates, group_shifts_by_level, up_to
 from multivalid.practical.columns import widen
 from multivalid.practical.data import LinkRows
-from multivalid.practical.found_plan import Plan, Trees
-from multivalid.practical.found_problem import Problem
+from multivalid.practical.from_columns.plan import Plan, Trees
+from multivalid.practical.from_columns.problem import Index, Problem
 from multivalid.practical.rules import Rule, choose_rules, masks_of, most_rules
 from multivalid.practical.start import stages, summed_shifts
 from multivalid.practical.sum_scale import shifts_for
@@ -25,7 +24,6 @@ from multivalid.properties.base import Array
 SAMPLE = 10_000  # rows on which rules are compared
 FIRST_TREES = 60  # whose nodes may become rules: later ones repair earlier ones …
 FIRST_TREES_ADDED_UP = 200  # … but are worth a look where it is known on which scale groups add up
-Index = NDArray[np.intp]
 
 
 class Part:
@@ -60,7 +58,7 @@ class Part:
         mine = CodedRows(self.inside, self.codes_in, self._eta(plan, self.inside, self.codes_in))
         return Boosting(self.bins, mine, self.loss, self.problem.rate, held)
 
-    def boosted(self, plan: Plan, trees: int) -> Plan:
+    def grow_trees(self, plan: Plan, trees: int) -> Plan:
         """So many trees on top."""
         return replace(plan, trees=boost(self.boosting(plan), trees, self.problem.tell))
 
@@ -71,7 +69,7 @@ class Part:
         plan.add_trees(codes, shift)
         return choose_rules(plan.trees[:FIRST_TREES], len(self.bins) - 1, codes, shift, most_rules(len(self.inside)))
 
-    def added_up(self, plan: Plan) -> list[Rule]:
+    def rules_where_they_add_up(self, plan: Plan) -> list[Rule]:
         """Rules chosen again, to say what the rules and trees of a plan say on the scale where rules add up, before their sum is bent."""
         codes, model = self._sample(), plan.start.model
         few = self._with_rules(self.inside.take(np.arange(len(codes))), codes, plan.rules)
@@ -81,7 +79,7 @@ class Part:
         trees = [*plan.grown[:FIRST_TREES_ADDED_UP], *plan.trees]
         return choose_rules(trees, len(self.bins) - 1, codes, target, most_rules(len(self.inside)))
 
-    def ruled(self, rules: list[Rule], grown: Trees) -> Plan:
+    def fit_rules(self, rules: list[Rule], grown: Trees) -> Plan:
         """Named groups and rules fitted together."""
         last = stages(self._with_rules(self.inside, self.codes_in, rules), self.loss)[-1]
         return Plan(rules, Candidate(last.name, last.fitted.model, last.fitted.ridge), grown=list(grown))
@@ -93,7 +91,7 @@ class Part:
         return replace(rows, membership=widen(rows.membership, masks_of(rules, codes))) if rules else rows
 
     # ---- after the trees -----------------------------------------------------------------------------------------------
-    def touched_up(self, plan: Plan) -> list[Candidate]:
+    def touch_up(self, plan: Plan) -> list[Candidate]:
         """What the groups of a plan still ask for where it ends: trees leave groups off, and levels of what they make of the base, so that
         the curve here may turn at the edge of every level."""
         rows = self._with_rules(self.inside, self.codes_in, plan.rules)
@@ -101,7 +99,7 @@ class Part:
         return fit_candidates(rows, self.loss, self.problem.goal, group_shifts_by_level)
 
     # ---- what comes out ------------------------------------------------------------------------------------------------
-    def predicted(self, plan: Plan) -> Array:
+    def predict_held_out(self, plan: Plan) -> Array:
         """Predictions of a plan for the rows held out."""
         return self.base if plan.untouched else self.loss.link.inverse(self._eta(plan, self.out, self.codes_out), handed_out=True)
 

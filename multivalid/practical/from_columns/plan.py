@@ -34,9 +34,9 @@ class Plan:
         """Whether the input stays as it is."""
         return self.start.name == "input" and not self.trees
 
-    def ended(self, stage: str, found: list[Candidate]) -> Plan:
-        """With what was found at its end, up to a stage."""
-        return replace(self, last=up_to(stage, found))
+    def with_last(self, stage: str, asked: list[Candidate]) -> Plan:
+        """With what its groups still ask for at its end, up to a stage."""
+        return replace(self, last=up_to(stage, asked))
 
     @property
     def size(self) -> str:

@@ -6,7 +6,7 @@ from multivalid.grid import Grid
 from multivalid.groups.membership import Membership
 from multivalid.practical.columns import Columns
 from multivalid.practical.forest import Forest
-from multivalid.practical.found_plan import Plan
+from multivalid.practical.from_columns.plan import Plan
 from multivalid.practical.link import Link
 from multivalid.practical.predictor import Ending, LinkPredictor
 from multivalid.properties.base import Array

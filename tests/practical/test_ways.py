@@ -13,7 +13,7 @@ from multivalid.practical import boost
 from multivalid.practical.boost import Boosting, CodedRows, boost_together
 from multivalid.practical.candidates import Candidate
 from multivalid.practical.data import LinkRows, Matching, Outcomes
-from multivalid.practical.found_ways import FOLDS, folds
+from multivalid.practical.from_columns.folds import FOLDS, folds
 from multivalid.practical.link import LogOdds
 from multivalid.practical.model import Model
 from multivalid.practical.start import summed_shifts

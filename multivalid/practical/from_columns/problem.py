@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.groups.recode import with_codes
@@ -15,6 +16,8 @@ from multivalid.practical.goal import Goal
 from multivalid.practical.link import choose_link
 from multivalid.properties.base import Array, Property
 from multivalid.sources.memory import MemorySource as Rows
+
+Index: TypeAlias = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
