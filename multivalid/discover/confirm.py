@@ -92,7 +92,7 @@ class _Coordinate:
             table = self._table(self.sums, masks)
             test = CoinTest(table)
             seen = _divide(np.clip(0.0, *test.ends(test.total)), test.total["weight"])
-            low, high = tilt.gap_limits(table, level)
+            low, high = (np.where(np.isnan(seen), np.nan, side) for side in tilt.gap_limits(table, level))
             return seen[1:], low[1:], high[1:]
         return self._normal_limits(masks, level)
 
@@ -112,6 +112,8 @@ class _Coordinate:
 
     def _off(self, mask: Mask, others: Sequence[Mask]) -> float:
         """p-value that V is zero on average in a slice, once the others are brought to zero; nan when the rows cannot tell."""
+        if not mask.any():
+            return float("nan")
         left = self._left(others)
         if self.cluster is not None:
             clusters = self._clusters(left, [mask])

@@ -45,7 +45,7 @@ class Searched:
             # As columns, whatever the frame: V is low or high by these amounts for every row.
             low, high = weight * 0.0 - tau, weight * 0.0 + (1 - tau)
             return Row(weight, v, prediction, low, high, label == prediction, as_number=as_number)
-        return Row(weight, v, prediction, prediction - 1.0, prediction, label == prediction, as_number=as_number)
+        return Row(weight, v, prediction, prediction - 1.0, prediction, as_number=as_number)
 
 
 def coordinates(target: Target, events: bool) -> list[Searched]:
