@@ -31,6 +31,9 @@ class Members(Protocol):
     def holds(self, group: int) -> Any:
         """Whether each row is in a group; 0 is everyone."""
 
+    def total_of_pairs(self, ops: Ops, pairs: Sequence[tuple[int, int]], values: Sequence[float]) -> Any:
+        """Σ of the values of the pairs of groups that each row is in both of."""
+
     def answers(self, conditions: Sequence[Any]) -> list[Any]:
         """Whether conditions on columns hold for each row, where rows have columns."""
 
@@ -114,7 +117,18 @@ class OneRow:
         return value
 
 
-class NoColumns:
+class PairByPair:
+    """Members that say of every group whether rows are in it."""
+
+    def holds(self, group: int) -> Any:
+        raise NotImplementedError
+
+    def total_of_pairs(self, ops: Ops, pairs: Sequence[tuple[int, int]], values: Sequence[float]) -> Any:
+        first, *others = (ops.where(self.holds(i) & self.holds(j), value, 0.0) for (i, j), value in zip(pairs, values, strict=True))
+        return sum(others, first)
+
+
+class NoColumns(PairByPair):
     """Members of rows whose columns are not at hand."""
 
     def answers(self, conditions: Sequence[Any]) -> list[Any]:

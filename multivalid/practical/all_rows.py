@@ -52,10 +52,10 @@ def refit(source: Source, sample: MemorySource, prop: Property, predictor: LinkP
 
 
 class Pulls:
-    """wV of a row, and the same along the base: times its standardised value, and times each hinge."""
+    """wV of a row, and the same along the base: times its standardised value, and (of everyone alone) times each hinge."""
 
     def __init__(self, prop: Property, predictor: LinkPredictor, model: Model) -> None:
-        self.prop, self.link, self.model = prop, predictor.link, model
+        self.prop, self.link, self.model, self.whole = prop, predictor.link, model, model.knots.size
 
     def __call__(self, by: Evaluator, prediction: Any, made: Any, label: Any, weight: Any) -> list[Any]:
         ops, standard = by.ops, self.model.standard(by, self.link.onto(by, prediction))

@@ -189,18 +189,19 @@ class Model:
         if at.twists:
             for (pull, part), amount in zip(itertools.product(pulls, along), at.twists, strict=True):
                 eta = eta + pull * part * amount
-        for (i, j), amount in zip(at.pairs, at.products, strict=True):
-            if j == len(at.shifts):
-                eta = eta + ops.where(members.holds(i + 1), standard * amount, 0.0)
-            else:
-                eta = eta + ops.where(members.holds(i + 1) & members.holds(j + 1), amount, 0.0)
-        return eta
+        if any(at.tilts):
+            eta = eta + members.total(at.tilts) * standard
+        return eta + members.total_of_pairs(ops, at.pairs, at.products) if at.pairs else eta
 
     @cached_property
     def _plain(self) -> _Plain:
         """The coefficients as plain numbers, which a single row is calculated with."""
         vectors = {name: tuple(getattr(self, name).tolist()) for name in _VECTORS}
-        return _Plain(pairs=tuple(zip(*self.pairs.tolist(), strict=True)), **vectors)
+        (first, second), tilts = self.pairs, np.zeros(self.shifts.size)
+        along = second == self.shifts.size  # products of a group with the base
+        np.add.at(tilts, first[along], self.products[along])
+        vectors["products"] = tuple(self.products[~along].tolist())
+        return _Plain(pairs=tuple(zip(*(self.pairs[:, ~along] + 1).tolist(), strict=True)), tilts=tuple(tilts.tolist()), **vectors)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -227,7 +228,7 @@ class Model:
 
 
 class _Plain(NamedTuple):
-    """Coefficients as tuples of plain floats."""
+    """Coefficients as tuples of plain floats; products of two groups (numbered after everyone) apart from those with the base."""
 
     knots: tuple[float, ...]
     curve: tuple[float, ...]
@@ -237,6 +238,7 @@ class _Plain(NamedTuple):
     products: tuple[float, ...]
     twists: tuple[float, ...]
     pairs: tuple[tuple[int, int], ...]
+    tilts: tuple[float, ...]
 
 
 _VECTORS = ("knots", "curve", "shifts", "bend_knots", "bends", "products", "twists")

@@ -19,6 +19,7 @@ from multivalid.groups.remote import Frame
 from multivalid.sources.copied import Copied
 from multivalid.sources.key_codes import Digits, KeyColumn, Tally, codes_of, digits_of
 from multivalid.sources.lanes import in_lanes
+from multivalid.sources.row_order import in_order
 
 Column = NDArray[Any]
 ROWS = 1 << 17  # looked at together: their columns stay in the cache
@@ -65,10 +66,11 @@ class Reader:
             columns, held = [column[used] for column in columns], None if held is None else held[used]
             counted = Seen.of(*columns[:-1])
         counts = np.bincount(columns[-1], minlength=int(np.prod([digit.size for digit in digits])))
+        *others, codes = columns
+        sides = in_order(others, codes, np.zeros(codes.size, dtype=np.bool_) if held is None else held)
         if held is None:
-            return _Part(seen, digits, counts, {False: (counted, columns)})
-        sides = {out: [column[rows] for column in columns] for out, rows in enumerate(map(np.flatnonzero, (~held, held)))}
-        return _Part(seen, digits, counts, {bool(out): (Seen.of(*found[:-1]), found) for out, found in sides.items()})
+            return _Part(seen, digits, counts, {False: (counted, sides[0])})
+        return _Part(seen, digits, counts, {bool(out): (Seen.of(*found[:-1]), found) for out, found in enumerate(sides)})
 
 
 def look_passing(slim: Frame, keys: Mapping[str, Any], *, plain: bool, held: bool, copying: bool, most: int) -> Passed | None:

@@ -24,6 +24,7 @@ from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership
 from multivalid.groups.remote import Frame, join, schema_of
 from multivalid.properties.expressions import where
+from multivalid.properties.ops import NUMPY, Ops
 from multivalid.sources.key_codes import Digits, values_of
 
 LARGEST_TABLE = 1 << 22  # codes looked up in a table; beyond it they are searched for
@@ -154,6 +155,13 @@ class LineMembers(NoColumns):
         """The same for the lines themselves."""
         return self.columns[self._column(tuple(values), lambda: self._dense.total(values))]
 
+    def total_of_pairs(self, ops: Ops, pairs: Sequence[tuple[int, int]], values: Sequence[float]) -> nw.Expr:
+        return nw.col(self._paired(pairs, values))
+
+    def pairs_of_lines(self, pairs: Sequence[tuple[int, int]], values: Sequence[float]) -> NDArray[np.float64]:
+        """The same for the lines themselves."""
+        return self.columns[self._paired(pairs, values)]
+
     def holds(self, group: int) -> nw.Expr:
         return nw.col(self._held(group)) > 0
 
@@ -163,6 +171,9 @@ class LineMembers(NoColumns):
 
     def _held(self, group: int) -> str:
         return self._column(group, lambda: np.asarray(self._dense.holds(group)).astype(np.int64))
+
+    def _paired(self, pairs: Sequence[tuple[int, int]], values: Sequence[float]) -> str:
+        return self._column((tuple(pairs), tuple(values)), lambda: self._dense.total_of_pairs(NUMPY, pairs, values))
 
     @property
     def _dense(self) -> DenseMembers:
@@ -184,6 +195,9 @@ class PassingMembers(NoColumns):
 
     def total(self, values: Sequence[float]) -> NDArray[np.float64]:
         return np.asarray(self._of_lines.total_of_lines(values)[self._line])
+
+    def total_of_pairs(self, ops: Ops, pairs: Sequence[tuple[int, int]], values: Sequence[float]) -> NDArray[np.float64]:
+        return np.asarray(self._of_lines.pairs_of_lines(pairs, values)[self._line])
 
     def holds(self, group: int) -> NDArray[np.bool_]:
         return np.asarray(self._of_lines.held_by_lines(group)[self._line] > 0)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from multivalid.cells.tabulate import Histogram, byte_histograms
 from multivalid.evaluators import Arrays
-from multivalid.groups.membership import Coded, Membership, unpack
+from multivalid.groups.membership import Coded, Membership, everyone, unpack
 from multivalid.properties.base import Array
 from multivalid.sources.lanes import LANES, in_lanes
 from multivalid.sources.looked_up import LineMembers, PassingMembers
@@ -27,11 +27,12 @@ MOST_CELLS = 200_000  # (line × number) up to which lines are counted, and grou
 
 
 class Counted(NamedTuple):
-    """Columns to be summed over (number × group); the column of weights stands for ones where every weight is one."""
+    """Columns to be summed over (number × group), or by number alone; the column of weights stands for ones where every weight is one."""
 
     number: NDArray[np.intp]
     size: int
     columns: Sequence[Array]
+    whole: bool = False
 
 
 class Batch(NamedTuple):
@@ -50,7 +51,9 @@ class Batch(NamedTuple):
 def tabulate_passing(rows: Passing, kernel: Callable[[Batch], list[Counted]]) -> list[Array]:
     """Σ of every column over the rows of each (number, group): (size, groups, columns) for each table that the kernel asks for."""
     lanes: list[list[_Table]] = [[] for _ in range(LANES)]
-    keys = cache(partial(_Keys, rows.lines.membership))  # by the size of the tables
+    members = rows.lines.membership
+    alone = Membership.of([everyone(members.rows)], members.rows)
+    keys = cache(lambda size, whole: _Keys(alone if whole else members, size))
     ones = np.ones(SLICE)
 
     def work(lane: int, part: Any) -> None:
@@ -60,10 +63,10 @@ def tabulate_passing(rows: Passing, kernel: Callable[[Batch], list[Counted]]) ->
             labels, predictions = widened(columns.labels[here]), widened(columns.predictions[here])
             weights = ones[: labels.size] if columns.weights is None else widened(columns.weights[here])
             asked = kernel(Batch(labels, predictions, weights, columns.line[here]))
-            lanes[lane] = lanes[lane] or [_Table(keys(one.size)) for one in asked]
-            codes = {size: keys(size).of(columns.line[here]) for size in {one.size for one in asked}}
+            lanes[lane] = lanes[lane] or [_Table(keys(one.size, one.whole)) for one in asked]
+            codes = {(one.size, one.whole): keys(one.size, one.whole).of(columns.line[here]) for one in asked}
             for table, one in zip(lanes[lane], asked, strict=True):
-                table.add(codes[one.size], one, weights if columns.weights is None else None)
+                table.add(codes[one.size, one.whole], one, weights if columns.weights is None else None)
 
     for _ in in_lanes(rows.parts(), work):
         pass

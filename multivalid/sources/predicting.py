@@ -52,7 +52,14 @@ class Origin(NamedTuple):
 
 
 class Terms(Protocol):
-    """Numbers to be summed, as formulas of a row's prediction, new prediction, label and weight."""
+    """Numbers to be summed, as formulas of a row's prediction, new prediction, label and weight.
+
+    Attributes
+    ----------
+    whole : how many of them, the last ones, are wanted for everyone alone; what they sum to in other groups means nothing
+    """
+
+    whole: int
 
     def __call__(self, by: Evaluator, prediction: Any, made: Any, label: Any, weight: Any) -> list[Any]:
         """The terms, on arrays or on the expressions of an engine."""

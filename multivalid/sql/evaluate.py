@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from multivalid.evaluators import PairByPair
 from multivalid.groups.nodes import Condition
 from multivalid.sql.conditions import ConditionWriter
 from multivalid.sql.dialects import Chain, Dialect
@@ -35,7 +36,7 @@ class SqlEvaluator:
         return Sql(self.dialect, text)
 
 
-class SqlMembers:
+class SqlMembers(PairByPair):
     """Groups and conditions on columns as expressions of a formula; `inside` names columns that a model calls otherwise."""
 
     def __init__(self, members: Members, inside: Mapping[str, str]) -> None:
