@@ -60,7 +60,7 @@ def _splits(rows: LinkRows) -> Iterator[tuple[NDArray[np.intp], LinkRows, LinkRo
     if rows.cluster is not None:
         unit = unit_numbers(len(rows), rows.cluster)
         held = unit * FOLDS // (unit[-1] + 1)
-        for k in range(1 if len(rows) >= ONE_SPLIT else min(FOLDS, int(unit[-1]) + 1)):
+        for k in range(1 if len(rows) >= ONE_SPLIT else FOLDS):
             yield everyone[held == k], rows.take(everyone[held == k]), rows.take(everyone[held != k][:DECIDING])
         return
     if len(rows) >= ONE_SPLIT:

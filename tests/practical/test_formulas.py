@@ -182,3 +182,8 @@ def test_more_than_a_constant_reaches_promises_nothing(alpha, status):
     made = certify_module.certify(rows, mv.Mean(), mv.Grid([0.49, 0.51]), 0, [1.0, 0.5], alpha=alpha, stopped=False, note="")
     assert (made.trivial, made.status) == (pytest.approx(0.25), status)
     assert (made.initial, made.optimal) == (1.0, 0.0)
+
+
+def test_the_ends_of_a_stretched_range_are_those_before():
+    ends = LogOdds(1.0 - 0.04, 4.0 * 1.02, stretched=True).ends
+    assert (ends.lo, ends.hi) == (pytest.approx(1.0), pytest.approx(5.0))

@@ -164,7 +164,7 @@ def test_so_many_rows_must_tell_the_difference(rows, kept):
 @pytest.mark.parametrize("count", [905, 20_000])
 def test_rows_are_held_out_once_and_clusters_whole(count):
     rng = np.random.default_rng(0)
-    for cluster in (None, np.sort(rng.integers(0, 17, count))):
+    for cluster in (None, np.append(np.sort(rng.integers(0, 17, count - 1)), 17)):
         rows = rows_of(count, cluster=cluster)
         parts = list(held_out._splits(rows))
         assert len(parts) == (1 if count >= 20_000 else 5)
@@ -191,9 +191,26 @@ def test_on_many_rows_stages_are_compared_on_some(clustered, monkeypatch):
     np.testing.assert_array_equal(fitting.base, rows.base[256:576])
 
 
+@pytest.mark.parametrize("once", [False, True])
+def test_the_stage_kept_is_fitted_on_all_rows(once, monkeypatch):
+    monkeypatch.setattr(held_out, "ONE_SPLIT", 1000 if once else 10_000)
+    rows, loss = rows_of(3008, 2), Matching(mv.Mean(), LINK)
+    kept, report, stopped = held_out.choose_stage(rows, LINK.inverse(rows.base), loss, Goal(), 0.0)
+    assert "kept" in report[0]
+    assert not stopped
+    if once:
+        ((_, _, fitting),) = held_out._splits(rows)
+        wanted = up_to(kept.name, fit_candidates(fitting, loss, Goal())).on_more_rows(rows, loss, Goal())
+    else:
+        wanted = up_to(kept.name, fit_candidates(rows, loss, Goal()))
+    np.testing.assert_array_equal(kept.model.flat.values, wanted.model.flat.values)
+    assert [one.shifts for one in kept.rounds] == [one.shifts for one in wanted.rounds]
+
+
 @pytest.mark.parametrize(("clusters", "told"), [(4, "fewer than 5 clusters"), (5, None)])
 def test_fewer_clusters_than_folds_are_too_few(clusters, told):
-    rows = rows_of(400, cluster=np.sort(np.arange(400) % clusters))
+    cluster = np.append(np.sort(np.arange(399) % (clusters - 1)), clusters - 1)  # the last of one row
+    rows = rows_of(400, cluster=cluster)
     report = held_out.choose_stage(rows, LINK.inverse(rows.base), Matching(mv.Mean(), LINK), Goal(), 0.0)[1]
     assert any("fewer than 5 clusters" in line for line in report) == (told is not None)
 
