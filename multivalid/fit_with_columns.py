@@ -46,8 +46,8 @@ def fit_with_columns(prop: Property, opened: Opened, goal: Goal, searched: Searc
         trees = made.predictor.tree_sums(out, judge.predictions)
         seen = judge.with_predictions(made.predictor.predict(judge.predictions, judge.membership, trees))
         certificate = add_holdout(certificate, seen, prop)
-    told = "\n".join([*filter(None, [opened.note]), *notes, *bins.notes, certificate.note])
-    certificate = replace(certificate, note=told)
+    note = "\n".join([*filter(None, [opened.note]), *notes, *bins.notes, certificate.note])
+    certificate = replace(certificate, note=note)
     return Calibration(prop, made.rows.groups, made.predictor, certificate, made.levels, judge, made.rows.ends)
 
 

@@ -227,8 +227,8 @@ def _table(rows: Rows, shortfall: Array, tau: float, dependence: Dependence, cor
     table |= {name: np.array([one[name] for one in found]) for name in found[0]}
     table["p_adjusted"] = holm(table["p_value"])
     table["one_sided_adjusted"] = holm(table["one_sided"])
-    told = max(int((~np.isnan(table["p_value"])).sum()), 1)
-    table["detectable_es"] = _detectable(table.pop("severity_spread"), table.pop("excess_share"), told)
+    tests = max(int((~np.isnan(table["p_value"])).sum()), 1)
+    table["detectable_es"] = _detectable(table.pop("severity_spread"), table.pop("excess_share"), tests)
     return table
 
 
@@ -271,10 +271,10 @@ def _both_sides(tails: tuple[float, float]) -> float:
 
 def join(first: float, second: float, correction: str) -> float:
     """One p-value from two by Hommel's or Holm's rule; from one alone where the other cannot be had."""
-    told = sorted(p for p in (first, second) if p == p)
-    if len(told) < 2:
-        return told[0] if told else float("nan")
-    return min(2 * told[0], told[1]) if correction == "hommel" else min(2 * told[0], 1.0)
+    known = sorted(p for p in (first, second) if p == p)
+    if len(known) < 2:
+        return known[0] if known else float("nan")
+    return min(2 * known[0], known[1]) if correction == "hommel" else min(2 * known[0], 1.0)
 
 
 def _detectable(spread: Array, excess: Array, tests: int) -> Array:

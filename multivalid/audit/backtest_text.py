@@ -71,8 +71,8 @@ def summary(table: Table, tau: float, losses: bool, k: int, widest: int | None =
         )
     notes = [note for i in shown if (note := untested(table, i))]
     everyone = findable(table, 0)
-    told = ["severity: mean loss beyond VaR in units of ES − VaR, 1 is right.", *([everyone] if everyone else []), *notes]
-    return "\n".join([*lines, "", *told])
+    legend = ["severity: mean loss beyond VaR in units of ES − VaR, 1 is right.", *([everyone] if everyone else []), *notes]
+    return "\n".join([*lines, "", *legend])
 
 
 def _p(value: float, form: str = ".2g") -> str:

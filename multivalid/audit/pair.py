@@ -122,8 +122,8 @@ class PairAudit(Audit):
         """The verdict and the k worst groups of either coordinate, as text that fits a terminal; `widest` as in `Audit`."""
         lines = [self.verdict]
         for one, name in zip(self.coordinates, self.property.names, strict=True):
-            told = [*headlines(one.table, one.units)[:k], *unknown_lines(one.table, one.units)]
-            lines += ["", f"{name[0].upper()}{name[1:]}", *told, worst_table(one.table, one.units, k, widest)]
+            sentences = [*headlines(one.table, one.units)[:k], *unknown_lines(one.table, one.units)]
+            lines += ["", f"{name[0].upper()}{name[1:]}", *sentences, worst_table(one.table, one.units, k, widest)]
         return "\n".join([*lines, "", *self.groups.notes]).rstrip()
 
 

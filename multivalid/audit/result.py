@@ -173,8 +173,8 @@ class Audit:
     def summary(self, k: int = 10, widest: int | None = WIDEST) -> str:
         """The verdict and the k worst groups, as text that fits a terminal; names have at most `widest` letters, any number with None."""
         (one,) = self.coordinates
-        told = [*self.headlines[:k], *unknown_lines(self.table, one.units)]
-        return "\n".join([self.verdict, *told, "", worst_table(self.table, one.units, k, widest), "", *self.groups.notes]).rstrip()
+        lines = [*self.headlines[:k], *unknown_lines(self.table, one.units)]
+        return "\n".join([self.verdict, *lines, "", worst_table(self.table, one.units, k, widest), "", *self.groups.notes]).rstrip()
 
     def to_frame(self) -> Any:
         """The per-group table as a data frame of the kind that `data` was."""

@@ -88,8 +88,8 @@ class SeveralAudit(Audit):
 
     def _worst_first(self) -> list[tuple[CoordinateAudit, str, int]]:
         """Column, its name and the group's place, for all that are off, by how far off they are typically."""
-        told = zip(self.coordinates, self.property.keys, strict=True)
-        found = [(one, key, int(i)) for one, key in told for i in worst_first(one.table) if is_off(one.table)[i]]
+        named = zip(self.coordinates, self.property.keys, strict=True)
+        found = [(one, key, int(i)) for one, key in named for i in worst_first(one.table) if is_off(one.table)[i]]
         return sorted(found, key=lambda at: -float(at[0].table["rms"][at[2]]))
 
     @property
@@ -112,8 +112,8 @@ class SeveralAudit(Audit):
 
     def summary(self, k: int = 10, widest: int | None = WIDEST) -> str:
         """The verdict and the k worst groups of each column, as text that fits a terminal; `widest` as in `Audit`."""
-        told = [
+        columns = [
             "\n".join([key, *unknown_lines(one.table, one.units), worst_table(one.table, one.units, k, widest)])
             for one, key in zip(self.coordinates, self.property.keys, strict=True)
         ]
-        return "\n\n".join(["\n".join([self.verdict, *self.headlines[:k]]), *told, "\n".join(self.groups.notes)]).rstrip()
+        return "\n\n".join(["\n".join([self.verdict, *self.headlines[:k]]), *columns, "\n".join(self.groups.notes)]).rstrip()

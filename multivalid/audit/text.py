@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from multivalid.cells.sentences import (
     Units,
     headlines,
+    nobody_is_tested,
     off_groups,
-    tells_nothing,
     units_of,
     unknown_lines,
     verdict_line,
@@ -55,6 +55,6 @@ def verdict_on(found: Audit, rows: str) -> str:
     return " ".join([f"On {rows}:", found.verdict, *unknown])
 
 
-def nothing_told(found: Audit) -> bool:
+def is_untestable(found: Audit) -> bool:
     """Whether the rows cannot tell of any group whether it is off."""
-    return all(tells_nothing(one.table) for one in found.coordinates)
+    return all(nobody_is_tested(one.table) for one in found.coordinates)

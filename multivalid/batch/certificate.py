@@ -214,8 +214,8 @@ class Certificate(Generic[N, W, B]):
             return [f"{said}; at most {self.holdout_bound:.3g} on the population with probability 95 % (asymptotic)."]
         if self.sample_bound is not None and self.trivial is not None and np.all(self.sample_bound > np.asarray(self.trivial)):
             return [
-                f"On the population nothing is promised by so few rows: the bound, {self.sample_bound:.3g}, is above the "
-                f"{self.trivial:.3g} of a constant prediction; hold rows out for a sharper one."
+                f"On the population nothing is promised: the bound for so many rows, groups and updates, {self.sample_bound:.3g}, is "
+                f"above the {self.trivial:.3g} of a constant prediction; hold rows out for a sharper one."
             ]
         if self.sample_bound is not None:
             return [f"On the population: at most {self.sample_bound:.3g} with probability 95 %; hold rows out for a sharper bound."]

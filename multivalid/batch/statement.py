@@ -98,25 +98,25 @@ def add_holdout(certificate: Certificate, held: Source, prop: Property) -> Certi
 def add_holdout_audit(certificate: Certificate, found: Audit) -> Certificate:
     """The same from an audit of the held-out rows; the bound is the asymptotic one of `Audit.holdout_bound`."""
     unbiased = float(found.table["debiased"].max())
-    told = replace(certificate, holdout_error=found.error, holdout_debiased=unbiased, holdout_bound=found.holdout_bound[0])
-    return tested_on(told, found, "held-out rows")
+    measured = replace(certificate, holdout_error=found.error, holdout_debiased=unbiased, holdout_bound=found.holdout_bound[0])
+    return add_verdict(measured, found, "held-out rows")
 
 
-def tested_on(certificate: C, found: Audit, rows: str) -> C:
+def add_verdict(certificate: C, found: Audit, rows: str) -> C:
     """The certificate with the verdict on these rows; where groups are off beyond chance it does not say `converged`."""
     status = "uncalibrated" if certificate.status == "converged" and found.off else certificate.status
     note = "\n".join(filter(None, [certificate.note, verdict_on(found, rows)]))
     return replace(certificate, status=status, note=note)
 
 
-def tested_when_read(certificate: C, audit_fitted: Callable[[], Audit]) -> Callable[[], C]:
+def test_when_read(certificate: C, audit_fitted: Callable[[], Audit]) -> Callable[[], C]:
     """A call that gives the certificate, which is tested on the rows fitted where it says `converged`; once, when it is first made."""
 
     @cache
     def stated() -> C:
         if certificate.status != "converged":
             return certificate
-        tested = tested_on(certificate, audit_fitted(), "the rows fitted")
+        tested = add_verdict(certificate, audit_fitted(), "the rows fitted")
         if tested.status == "converged":
             return tested
         return replace(

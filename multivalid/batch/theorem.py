@@ -15,7 +15,7 @@ from multivalid.batch.default_levels import enough_levels
 from multivalid.batch.measured import Measured, measure
 from multivalid.batch.plan import Plan, Wish, facts_of, settle, slope, wished_grid
 from multivalid.batch.predictor import LevelPredictor
-from multivalid.batch.statement import add_holdout_audit, certify, tested_when_read
+from multivalid.batch.statement import add_holdout_audit, certify, test_when_read
 from multivalid.properties import Property
 from multivalid.sources.open import Source
 
@@ -54,7 +54,7 @@ def fit(
         found = audit_source(held.predicted_by(predictor, beside=True), prop, values=False)
         return Fit(predictor, done.levels, certificate, lambda: add_holdout_audit(certificate, found), found)
     fitted = source.detached()
-    stated = tested_when_read(
+    stated = test_when_read(
         certificate, lambda: audit_source(fitted.predicted_by(predictor), prop, plan.grid, beyond=True, values=False)
     )
     if done.levels is None:

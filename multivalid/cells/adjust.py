@@ -21,10 +21,10 @@ def holm(p_values: Array, counted: NDArray[np.bool_] | None = None) -> Array:
     >>> holm(np.array([0.01, np.nan]), np.array([True, True]))
     array([0.02,  nan])
     """
-    told = ~np.isnan(p_values)
-    tests = int((told if counted is None else counted | told).sum())
+    known = ~np.isnan(p_values)
+    tests = int((known if counted is None else counted | known).sum())
     out = np.full(p_values.shape, np.nan)
-    at = np.flatnonzero(told)
+    at = np.flatnonzero(known)
     order = at[np.argsort(p_values[at], kind="stable")]
     out[order] = np.minimum(np.maximum.accumulate(p_values[order] * (tests - np.arange(order.size))), 1.0)
     return out

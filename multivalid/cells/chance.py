@@ -48,15 +48,15 @@ class Findings:
 def findings(coordinates: Sequence[Evidence]) -> list[Findings]:
     """Everything for every coordinate of a target; tests and intervals share one 5 % over all groups and coordinates."""
     tests = sum(int((one.weight > 0).sum()) for one in coordinates)
-    told, counted = [], []
+    p_values, counted = [], []
     for one in coordinates:
         few, counts = one.untestable(tests)
-        told.append(np.where(few, np.nan, one.p_values()))
+        p_values.append(np.where(few, np.nan, one.p_values()))
         counted.append(counts)
-    adjusted = np.split(holm(np.concatenate(told), np.concatenate(counted)), np.cumsum([p.size for p in told])[:-1])
+    adjusted = np.split(holm(np.concatenate(p_values), np.concatenate(counted)), np.cumsum([p.size for p in p_values])[:-1])
     level = SIGNIFICANCE / max(tests, 1)
     made = []
-    for one, p, p_adjusted in zip(coordinates, told, adjusted, strict=True):
+    for one, p, p_adjusted in zip(coordinates, p_values, adjusted, strict=True):
         made.append(_findings(one, p, p_adjusted, level))
     return made
 

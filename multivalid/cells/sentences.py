@@ -37,6 +37,17 @@ class Units:
         """The same with its sign."""
         return f"{'−' if value < 0 else '+'}{self.number(value)}" if np.isfinite(value) else "–"
 
+    def off_by(self, gap: float) -> str:
+        """A gap with its unit and direction.
+
+        Examples
+        --------
+        >>> Units(True, "covered too often", "covered too rarely").off_by(-0.021)
+        'covered 2.1 points too rarely'
+        """
+        verb, too, way = (self.above if gap > 0 else self.below).partition("too ")
+        return f"{verb}{self.named(gap)} {too}{way}"
+
     def named(self, value: float) -> str:
         """The same with its unit."""
         return f"{self.number(value)} points" if self.points else self.number(value)
@@ -80,8 +91,7 @@ def headline(table: Table, units: Units, i: int) -> str:
     name = str(table["name"][i])
     if low > 0 or high < 0:
         ends = sorted((abs(low), abs(high)))
-        side = units.above if gap > 0 else units.below
-        return f"{name}: {units.named(gap)} {side} ({units.number(ends[0])} to {units.number(ends[1])})"
+        return f"{name}: {units.off_by(gap)} ({units.number(ends[0])} to {units.number(ends[1])})"
     # The intervals of all groups hold together, so that a gap may pass the test and still have 0 in its interval: "right on average"
     # would say too much.
     return (
@@ -122,22 +132,36 @@ def _few_names(names: list[str]) -> str:
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
 
 
-NOTHING_TOLD = "These rows cannot tell whether any group is off."
+NOBODY_TESTED = "These rows cannot tell whether any group is off."
 
 
-def tells_nothing(table: Table) -> bool:
+def nobody_is_tested(table: Table) -> bool:
     """Whether the rows cannot tell of any group whether it is off."""
     return bool(np.isnan(table["p_value"]).all())
 
 
 def verdict_line(table: Table) -> str:
     """How many groups are off beyond chance, the worst of them named, and how many cannot be told."""
-    if tells_nothing(table):
-        return NOTHING_TOLD
+    if nobody_is_tested(table):
+        return NOBODY_TESTED
     off, groups = off_groups(table), len(table["name"])
     left = unknown(table).size
     rest = f" For {left} the rows cannot tell." if left else ""
     if not off:
-        return f"None of {groups} groups is off beyond chance at 5 %.{rest}"
-    named = _few_names(off)
-    return f"{len(off)} of {groups} groups {'is' if len(off) == 1 else 'are'} off beyond chance at 5 %: {named}.{rest}"
+        return f"{how_many_off(0, groups)} beyond chance at 5 %.{rest}"
+    return f"{how_many_off(len(off), groups)} beyond chance at 5 %: {_few_names(off)}.{rest}"
+
+
+def how_many_off(off: int, groups: int) -> str:
+    """How many groups are off, as the start of a sentence.
+
+    Examples
+    --------
+    >>> how_many_off(2, 7), how_many_off(0, 7), how_many_off(0, 1)
+    ('2 of 7 groups are off', 'None of 7 groups is off', 'The one group is not off')
+    """
+    if groups == 1:
+        return f"The one group is{'' if off else ' not'} off"
+    if not off:
+        return f"None of {groups} groups is off"
+    return f"{off} of {groups} groups {'is' if off == 1 else 'are'} off"

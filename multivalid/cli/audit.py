@@ -60,8 +60,8 @@ def audit(
             found = mv.audit(label, predicted, groups=asked, data=rows, property=target, sample_weight=weight, cluster=cluster)
         if report is not None:
             found.report(out.place(report), settings=data.settings)
-    told = list(dict.fromkeys([*asked.notes, *found.groups.notes]))
-    notes = [*told, *([f"Report: {report}"] if report else [])]
+    remarks = list(dict.fromkeys([*asked.notes, *found.groups.notes]))
+    notes = [*remarks, *([f"Report: {report}"] if report else [])]
     if json:
         print_json(
             {
@@ -70,7 +70,7 @@ def audit(
                 "off": found.off,
                 "said": found.headlines,
                 "groups": found.table,
-                "notes": told,
+                "notes": remarks,
             }
         )
     else:
@@ -83,7 +83,7 @@ def _print(found: Any, title: str, top: int, notes: list[str]) -> None:
     if len(found.coordinates) > 1:
         tables.lines([*found.summary(widest=tables.widest()).splitlines(), *notes])
         return
-    told = [*found.headlines[:top], *unknown_lines(found.table, found.coordinates[0].units)]
-    tables.lines([f"{title}: {found.table['rows'][0]:,} rows", found.verdict, *told])
+    sentences = [*found.headlines[:top], *unknown_lines(found.table, found.coordinates[0].units)]
+    tables.lines([f"{title}: {found.table['rows'][0]:,} rows", found.verdict, *sentences])
     tables.console().print(tables.audit_table(found, top))
     tables.lines(notes)

@@ -99,8 +99,8 @@ def _check_names(name: str, fields: Sequence[str]) -> None:
     for field in fields:
         other = seen.get(field.lower())
         if other is not None:
-            told = "more than once" if other == field else f"and {other!r}, which differ in capital letters alone"
-            raise bad_data(f"{name}: the header has the column {field!r} {told}; rename one of them.")
+            clash = "more than once" if other == field else f"and {other!r}, which differ in capital letters alone"
+            raise bad_data(f"{name}: the header has the column {field!r} {clash}; rename one of them.")
         seen[field.lower()] = field
 
 

@@ -20,15 +20,15 @@ LIMIT: dict[str, Any] = {"property": mv.Quantile(data.TAU)}
 def correct(middle: Any, late: Any, folder: Path) -> dict[str, Any]:
     """The main job: who is promised too much or too little, a correction, and a check on months that nobody has seen."""
     by_group = [*NAMED, *(mv.cross(*pair) for pair in CROSSINGS)]
-    told = {
+    judged = {
         name: mv.audit("arr_delay", name, data=middle, groups=list(NAMED), cluster="date", **LIMIT) for name in ("plain", "q90")
     }
     say(
         "2. The audit",
         "March to June, by carrier, airport and hour. Flights of one day share their luck, so days are the unit of chance.",
     )
-    line(f"plain model:   {told['plain'].verdict}")
-    line(f"boosted model: {told['q90'].verdict}")
+    line(f"plain model:   {judged['plain'].verdict}")
+    line(f"boosted model: {judged['q90'].verdict}")
     found = mv.discover("arr_delay", "q90", data=middle, features=COLUMNS, cluster="date", random_state=0, **LIMIT)
     say("3. Groups found", "Nobody named these. They were searched on half of the days and tested on the other half:")
     for text in found.summary().splitlines():

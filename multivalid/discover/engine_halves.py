@@ -38,13 +38,13 @@ def halves_in_engine(wanted: Wanted, frame: Frame) -> Halves:
     family, mean_weight = wanted.fitted(local), totals.weight / totals.rows
 
     def ask(
-        found: Sequence[Condition], told: Sequence[Searched], scales: Sequence[float], edges: Sequence[NDArray[np.float64]]
+        found: Sequence[Condition], targets: Sequence[Searched], scales: Sequence[float], edges: Sequence[NDArray[np.float64]]
     ) -> Atoms:
         rest = marked.filter(~nw.col(HELD))
         schema = schema_of(rest)
         flags = [condition_expression(condition, schema, render(condition)) for condition in found]
         known = family.expressions(schema)[1:] if len(family) > 1 else []
-        return from_engine(told[0], rest, flags, known, edges[0], scales[0], mean_weight)
+        return from_engine(targets[0], rest, flags, known, edges[0], scales[0], mean_weight)
 
     sizes = labels.size, totals.rows - labels.size
     notes.append(f"searched on {sizes[0]:,} of {totals.rows:,} rows; the other {sizes[1]:,} were tested where they are")

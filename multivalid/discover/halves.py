@@ -109,11 +109,11 @@ def halves_in_memory(wanted: Wanted, data: Any) -> Halves:
     weights = rows.weights / rows.weights.mean()
     named = [rows.membership.mask(g) for g in range(1, rows.membership.groups)]
 
-    def ask(found: Sequence[Condition], told: Sequence[Searched], scales: Sequence[float], edges: Sequence[Array]) -> Atoms:
+    def ask(found: Sequence[Condition], targets: Sequence[Searched], scales: Sequence[float], edges: Sequence[Array]) -> Atoms:
         labels, predictions = rows.labels[testing], rows.predictions[testing]
         v = [one / scale for one, scale in zip(identifications(target, predictions, labels), scales, strict=True)]
         columns = list(predictions.reshape(testing.size, -1).T)
-        sums, level = from_rows(told, v, columns, labels, weights[testing], edges)
+        sums, level = from_rows(targets, v, columns, labels, weights[testing], edges)
         masks = evaluate([Holds(condition) for condition in found], frame[testing]) if found else []
         units = None if rows.cluster is None else rows.cluster[testing]
         return Atoms(sums, level, masks, [mask[testing] for mask in named], units)

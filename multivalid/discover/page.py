@@ -43,8 +43,8 @@ def numbers(found: Discovery) -> dict[str, Any]:
 
 def write(found: Discovery, path: str | os.PathLike[str], title: str | None, settings: Mapping[str, Any]) -> Path:
     """The page at `path` and the JSON file beside it, each whole or not at all."""
-    told = {"property": repr(found.target), **found.origin, **settings, **made_with()}
-    content = {**numbers(found), "title": title or "Groups that nobody named", "settings": told}
+    shown = {"property": repr(found.target), **found.origin, **settings, **made_with()}
+    content = {**numbers(found), "title": title or "Groups that nobody named", "settings": shown}
     return files.write(content, path, lambda made: page(made, found))
 
 

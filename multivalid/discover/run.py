@@ -29,14 +29,14 @@ def run(halves: Halves, wanted: Wanted, *, depth: int, most: int) -> Discovery:
     names, copies = without_copies(halves.frame, halves.names, given, own=own)
     part = halves.frame.select(names)
     bins = fit_features(part, names, BINS, named=wanted.features is not None, labels=halves.labels)
-    told = coordinates(target, halves.events)
+    targets = coordinates(target, halves.events)
     identified = identifications(target, given, halves.labels)
-    scales = _scales(told, identified)
+    scales = _scales(targets, identified)
     v = [one / scale for one, scale in zip(identified, scales, strict=True)]
     searched = search_slices(part, bins, v, halves.weights, halves.named, depth=depth, most=most)
-    atoms = halves.ask([one.condition for one in searched.found], told, scales, [level_edges(column) for column in columns])
+    atoms = halves.ask([one.condition for one in searched.found], targets, scales, [level_edges(column) for column in columns])
     owner = [one.coordinate for one in searched.found]
-    done = confirm(atoms, [one.law for one in told], owner, scales)
+    done = confirm(atoms, [one.law for one in targets], owner, scales)
     table: dict[str, NDArray[Any]] = {
         "name": np.array([one.text for one in searched.found], dtype=np.str_),
         "rows": done.rows,
@@ -47,12 +47,12 @@ def run(halves: Halves, wanted: Wanted, *, depth: int, most: int) -> Discovery:
         "found_gap": np.array([one.gap * scales[one.coordinate] for one in searched.found]),
         "place": np.array(owner, dtype=np.int64),
     }
-    if len(told) > 1:
-        table["coordinate"] = np.array([told[k].coordinate.name for k in owner], dtype=np.str_)
+    if len(targets) > 1:
+        table["coordinate"] = np.array([targets[k].coordinate.name for k in owner], dtype=np.str_)
     spread = float(np.sqrt(np.mean((halves.weights * v[0]) ** 2)))
     smallest = _smallest(searched.price, spread, halves.sizes) * scales[0]
     notes = [*halves.notes, *copies, *bins.notes]
-    return Discovery(target, table, told, *halves.sizes, searched.candidates, smallest, len(atoms.named), notes, halves.like)
+    return Discovery(target, table, targets, *halves.sizes, searched.candidates, smallest, len(atoms.named), notes, halves.like)
 
 
 def _smallest(price: float, spread: float, sizes: tuple[int, int]) -> float:
@@ -63,7 +63,7 @@ def _smallest(price: float, spread: float, sizes: tuple[int, int]) -> float:
     return float(spread * max(search, test))
 
 
-def _scales(told: Sequence[Searched], identified: Sequence[Array]) -> list[float]:
+def _scales(targets: Sequence[Searched], identified: Sequence[Array]) -> list[float]:
     """V is taken in units of its own spread where its law is not known, so that fourth powers stay in range."""
     roots = [float(np.sqrt(np.mean(v**2))) for v in identified]
-    return [1.0 if one.percent or not np.isfinite(root) or root == 0 else root for one, root in zip(told, roots, strict=True)]
+    return [1.0 if one.percent or not np.isfinite(root) or root == 0 else root for one, root in zip(targets, roots, strict=True)]

@@ -34,9 +34,9 @@ def line(table: Table, i: int, prop: object, percent: bool) -> str:
     low, high = table["gap_low"][i], table["gap_high"][i]
     gap = float(table["gap"][i])
     name = str(table["name"][i])
-    told = direction(gap, prop)
+    which_way = direction(gap, prop)
     return (
-        f"{name}: {told}, by {amount(gap, percent)} ({interval(low, high, percent)}); {int(table['rows'][i]):,} rows, "
+        f"{name}: {which_way}, by {amount(gap, percent)} ({interval(low, high, percent)}); {int(table['rows'][i]):,} rows, "
         f"p = {table['p_adjusted'][i]:.2g}"
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from multivalid.audit.audit import audit_source
-from multivalid.batch.statement import tested_on
+from multivalid.batch.statement import add_verdict
 from multivalid.joint.certificate import JointCertificate
 from multivalid.joint.link_predictor import PairLinkPredictor
 from multivalid.joint.predictor import PairLevelPredictor
@@ -21,10 +21,10 @@ def with_holdout(
     found = audit_source(seen, pair, predictor.grids, beyond=True)
     first, second = found.cells.debiased()
     bounds = found.holdout_bound
-    told = replace(
+    measured = replace(
         certificate,
         holdout_error=found.errors,
         holdout_debiased=(float(first.max()), float(second.max())),
         holdout_bound=(bounds[0], bounds[1]),
     )
-    return tested_on(told, found, "held-out rows")
+    return add_verdict(measured, found, "held-out rows")

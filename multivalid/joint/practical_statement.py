@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from multivalid.audit.audit import audit_source
 from multivalid.audit.pair_cells import PairCells
-from multivalid.audit.text import nothing_told, verdict_on
+from multivalid.audit.text import is_untestable, verdict_on
 from multivalid.joint.algorithm import BlockedPair
 from multivalid.joint.certificate import JointCertificate
 from multivalid.joint.link_predictor import PairLinkPredictor
@@ -42,7 +42,7 @@ def certify(
     fine = error[0] <= alpha[0] and stage <= alpha[1] and not found.off
     trivial = None if goal.alpha == (None, None) else trivial_errors(rows, pair)
     empty = (
-        nothing_told(found) if trivial is None else any(a is not None and a > t for a, t in zip(goal.alpha, trivial, strict=True))
+        is_untestable(found) if trivial is None else any(a is not None and a > t for a, t in zip(goal.alpha, trivial, strict=True))
     )
     scores = comparable_scores(pair, rows.predictions, final, rows.labels)
     nan = float("nan")

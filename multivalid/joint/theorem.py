@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multivalid.audit.audit import audit_source
 from multivalid.batch.control import UNLIMITED, Control
-from multivalid.batch.statement import tested_when_read
+from multivalid.batch.statement import test_when_read
 from multivalid.joint.algorithm import JointRun
 from multivalid.joint.certificate import JointCertificate
 from multivalid.joint.held_out import with_holdout
@@ -57,5 +57,5 @@ def fit(
     fitted = rows.detached().with_predictions(
         np.stack([grid.points[at] for grid, at in zip(plan.grids, levels.T, strict=True)], axis=1)
     )
-    stated = tested_when_read(certificate, lambda: audit_source(fitted, pair, plan.grids, beyond=True))
+    stated = test_when_read(certificate, lambda: audit_source(fitted, pair, plan.grids, beyond=True))
     return PairFit(predictor, levels, certificate, stated)

@@ -90,13 +90,13 @@ def choose(
         more = float((gain - accepted).mean())
         why = ""
         if best is None:
-            z, told = _evidence(parts, latest), sharing_rows(gain)
+            z, telling = _evidence(parts, latest), sharing_rows(gain)
             evidence = f"z = {z:.1f}"
-            better = z > NEEDED_FOR_ANY and more > 0 and told >= needed_rows and not one_sided
+            better = z > NEEDED_FOR_ANY and more > 0 and telling >= needed_rows and not one_sided
             if one_sided:
                 why = f"; fewer than {EACH_SIDE} outcomes lie on one side of the input"
-            elif told < needed_rows:
-                why = f"; only {told:.0f} held-out {unit} tell the difference, {needed_rows:.0f} are needed"
+            elif telling < needed_rows:
+                why = f"; only {telling:.0f} held-out {unit} tell the difference, {needed_rows:.0f} are needed"
         else:
             t = t_statistic(gain - accepted)
             evidence, better = f"t = {t:.1f}", t > NEEDED_FOR_MORE

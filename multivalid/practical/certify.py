@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.audit.audit import Audit, audit_source
-from multivalid.audit.text import nothing_told, verdict_on
+from multivalid.audit.text import is_untestable, verdict_on
 from multivalid.batch.algorithm import Blocked
 from multivalid.batch.certificate import Certificate
 from multivalid.batch.plan import label_range
@@ -41,7 +41,7 @@ def certify(
     goal = alpha if alpha is not None else _yardstick(found, negligible, bool(off))
     reached = error <= goal and not off
     # Where nothing was asked the tests decide, and promise nothing where none could be made.
-    untested = alpha is None and error > negligible and nothing_told(found)
+    untested = alpha is None and error > negligible and is_untestable(found)
     empty = untested or (alpha is not None and goal > trivial)
     status = "budget" if stopped else (("vacuous" if empty else "converged") if reached else "blocked")
     said = verdict_on(found, "the rows fitted") if error > negligible else ""

@@ -29,7 +29,7 @@ def remaining(prop: Property, bins: Sequence[Bins], codes: Codes, rows: Outcomes
     everyone = np.arange(len(rows), dtype=np.int32)
     width = max(one.size for one in bins)
     sums = histogram(np.ascontiguousarray(codes[:, : len(bins)]), width, everyone, v, rows.weights)
-    worst, told, count = 0.0, "", 0
+    worst, who, count = 0.0, "", 0
     percent = coordinates(prop, events)[0].percent
     for one, table in zip(bins, sums, strict=True):
         chosen = _one_condition(one)
@@ -42,12 +42,12 @@ def remaining(prop: Property, bins: Sequence[Bins], codes: Codes, rows: Outcomes
             worst, gap = float(mass[k]), total[k, 0] / total[k, 1]
             side = "high" if gap > 0 else "low"
             share = total[k, 1] / rows.weights.sum()
-            told = f"{render(one.condition(chosen[k]))} (too {side} by {amount(gap, percent)} in {100 * share:.1f} % of them)"
-    if not told:
+            who = f"{render(one.condition(chosen[k]))} (too {side} by {amount(gap, percent)} in {100 * share:.1f} % of them)"
+    if not who:
         return ""
     return (
         f"{UNNAMED}: of all {count:,} groups of one condition on these columns with at least {LEAST_ROWS} of the "
-        f"{len(rows):,} rows not fitted, none is further off, counting its size, than {told}, chance included. Groups of more conditions "
+        f"{len(rows):,} rows not fitted, none is further off, counting its size, than {who}, chance included. Groups of more conditions "
         f"may be; discover looks for them."
     )
 

@@ -27,9 +27,9 @@ def fan(
     middles = (np.cumsum([0, *(part.size for part in parts[:-1])]) + np.array([part.size for part in parts]) / 2) / order.size
     columns = []
     for k, (key, prop) in enumerate(zip(keys, properties, strict=True)):
-        told = [float(np.average(predictions[part, k], weights=weights[part])) for part in parts]
+        expected = [float(np.average(predictions[part, k], weights=weights[part])) for part in parts]
         seen = [float(prop.solve(labels[part], weights[part])) for part in parts]
-        columns.append({"name": key, "predicted": told, "observed": seen})
+        columns.append({"name": key, "predicted": expected, "observed": seen})
     return {"group": group, "rows": int(order.size), "rank": middles.tolist(), "columns": columns}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multivalid.cells.sentences import NOTHING_TOLD, UNNAMED, headlines, off_groups, tells_nothing, unknown_lines
+from multivalid.cells.sentences import NOBODY_TESTED, UNNAMED, headlines, how_many_off, nobody_is_tested, off_groups, unknown_lines
 from multivalid.properties import EventProbability, Mean, Quantile, Target
 from multivalid.report.sources import Audited, Certified, Chapter, Story
 
@@ -33,9 +33,9 @@ def meaning(found: Certified) -> str:
 
 def verdict(story: Story) -> str:
     """The report in one sentence; for a pair one for either coordinate."""
-    told = [_chapter(chapter) for chapter in story.chapters if chapter.audits]
-    if told:
-        return " ".join(told)
+    chapters = [_chapter(chapter) for chapter in story.chapters if chapter.audits]
+    if chapters:
+        return " ".join(chapters)
     if story.certificate is None:
         return "There is nothing to report: no rows and no certificate."
     return meaning(story.certificate)
@@ -54,16 +54,17 @@ def _capital(text: str) -> str:
 
 def _one(audit: Audited) -> str:
     off, count = len(off_groups(audit.table)), len(audit.table["name"])
-    if tells_nothing(audit.table):
-        return NOTHING_TOLD
-    if not off:
-        return f"None of the {count} groups is off beyond chance{_largest(audit)}."
-    return f"{off} of {count} groups {'is' if off == 1 else 'are'} off beyond chance{_worst(audit, off)}."
+    if nobody_is_tested(audit.table):
+        return NOBODY_TESTED
+    return f"{how_many_off(off, count)} beyond chance{_worst(audit, off) if off else _largest(audit)}."
 
 
 def _two(before: Audited, after: Audited) -> str:
     was, left, count = len(off_groups(before.table)), len(off_groups(after.table)), len(before.table["name"])
-    start = f"Of {count} groups {was} {'was' if was == 1 else 'were'} off beyond chance before, {left or 'none'} after"
+    if count == 1:
+        start = f"The one group was{'' if was else ' not'} off beyond chance before, and is{'' if left else ' not'} after"
+    else:
+        start = f"Of {count} groups {was} {'was' if was == 1 else 'were'} off beyond chance before, {left or 'none'} after"
     return f"{start}{_worst(after, left)}." if left else f"{start}{_largest(after)}."
 
 
@@ -85,11 +86,11 @@ def _largest(audit: Audited) -> str:
 
 def cannot_tell(story: Story) -> list[str]:
     """For whom the rows are too few, a line for every coordinate."""
-    told = []
+    sentences = []
     for chapter in story.chapters:
         lines = [] if chapter.last is None else unknown_lines(chapter.last.table, chapter.last.units)
-        told += [f"{_capital(chapter.name)}: {line[0].lower()}{line[1:]}" if chapter.name else line for line in lines]
-    return told
+        sentences += [f"{_capital(chapter.name)}: {line[0].lower()}{line[1:]}" if chapter.name else line for line in lines]
+    return sentences
 
 
 def property_sentence(prop: Target) -> str:

@@ -11,8 +11,8 @@ from multivalid.report.sources import Certified, Story
 def about_unnamed(found: Certified | None) -> list[str]:
     """What the certificate says of groups that nobody named, without the words that all these lines start with."""
     lines = [] if found is None else found.note.splitlines()
-    told = [line.removeprefix(UNNAMED).lstrip(": ") for line in lines if line.startswith(UNNAMED)]
-    return [line[0].upper() + line[1:] for line in told if line]
+    texts = [line.removeprefix(UNNAMED).lstrip(": ") for line in lines if line.startswith(UNNAMED)]
+    return [line[0].upper() + line[1:] for line in texts if line]
 
 
 def unnamed(story: Story) -> dict[str, Any] | None:

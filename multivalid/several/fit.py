@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.audit.audit import audit_source
-from multivalid.batch.statement import add_holdout, tested_on
+from multivalid.batch.statement import add_holdout, add_verdict
 from multivalid.practical.certify import certify
 from multivalid.practical.goal import level_grid
 from multivalid.properties.target import Array, Target
@@ -66,7 +66,7 @@ def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> 
             else:
                 one = after_constraint(worked.stated[k], alone, prop, grid)
                 if seen is None and one.status == "converged":
-                    one = tested_on(one, audit_source(alone, prop, grid, beyond=True, values=False), "the rows fitted")
+                    one = add_verdict(one, audit_source(alone, prop, grid, beyond=True, values=False), "the rows fitted")
             parts.append(one if seen is None else add_holdout(one, seen.column(k), prop))
         return SeveralCertificate.of(
             mode=goal.mode,

@@ -38,11 +38,11 @@ def held_out(rows: Rows, holdout: Any, seed: int = 0) -> tuple[Rows, Rows | None
             marked, folder = stored(marked, _needed(rows), len(rows))
         look = Look.at(marked, [HELD], plain=rows.plain)
         totals = look.seen(False).totals(), look.seen(True).totals()
-    told = rows if marked is rows.frame else replace(rows, frame=marked, copies={})  # copies are of other sides
+    both = rows if marked is rows.frame else replace(rows, frame=marked, copies={})  # copies are of other sides
     draws = Draws(marked, totals[0].rows + totals[1].rows, folder)
     return (
-        _part(told, Side(draws, held=False), totals[0], f"holdout={holdout!r} leaves no rows to fit"),
-        _part(told, Side(draws, held=True), totals[1], f"holdout={holdout!r} leaves no rows held out"),
+        _part(both, Side(draws, held=False), totals[0], f"holdout={holdout!r} leaves no rows to fit"),
+        _part(both, Side(draws, held=True), totals[1], f"holdout={holdout!r} leaves no rows held out"),
     )
 
 

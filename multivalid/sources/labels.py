@@ -46,8 +46,8 @@ class Event(NamedTuple):
             seen = array.ravel()[:1000].tolist()
         else:
             seen = [plain(value) for value in array.ravel().tolist()]
-            told = [np.nan if value is None else float(_same(value, self.value)) for value in seen]
-            held = np.array(told, dtype=np.float64).reshape(array.shape)
+            flags = [np.nan if value is None else float(_same(value, self.value)) for value in seen]
+            held = np.array(flags, dtype=np.float64).reshape(array.shape)
         if not np.any(held == 1.0):
             raise self._absent(seen)
         return held

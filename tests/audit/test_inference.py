@@ -136,7 +136,7 @@ def test_predictions_that_are_exactly_right_are_not_off_and_one_side_cannot_tell
     y = np.full(200, 2.0)
     right = mv.audit(y, y, groups=[])
     assert right.table["p_value"][0] == 1.0
-    assert right.verdict == "None of 1 groups is off beyond chance at 5 %."
+    assert right.verdict == "The one group is not off beyond chance at 5 %."
     # No outcome above the prediction: a rare large one may be to come (claims), so nothing is said of chance, nor that rows are few.
     high = mv.audit(y, y + 0.5, groups=[])
     assert np.isnan(high.table["p_value"][0])

@@ -185,7 +185,7 @@ def test_ties_are_no_violation_and_a_certificate_with_cells_beyond_chance_can_be
     assert few.certificate.status == "blocked"
     assert len(few.certificate.blocked) == 1
     few.save(tmp_path / "model.json")
-    assert "1 of 1 groups is off beyond chance" in mv.load(tmp_path / "model.json").certificate.summary()
+    assert "The one group is off beyond chance" in mv.load(tmp_path / "model.json").certificate.summary()
 
 
 @pytest.mark.parametrize("field", ["grid", "link", "model", "rounds"])

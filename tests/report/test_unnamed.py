@@ -66,7 +66,7 @@ def test_the_verdict_names_the_worst_that_remains_with_its_interval(rows: pd.Dat
     content, _ = told(right.report(tmp_path / "s.html"))
     worst = int(np.argmax(np.abs(right.table["gap"])))
     low, high = (f"{100 * abs(right.table[name][worst]):.1f}" for name in ("gap_low", "gap_high"))
-    assert content["verdict"].startswith("None of the 3 groups is off beyond chance; the largest gap left is that of")
+    assert content["verdict"].startswith("None of 3 groups is off beyond chance; the largest gap left is that of")
     assert str(right.table["name"][worst]) in content["verdict"]
     assert low in content["verdict"]
     assert high in content["verdict"]
