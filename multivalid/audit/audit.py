@@ -178,7 +178,7 @@ def _tabulate(source: Source, target: Target, grids: tuple[Grid, ...] | None, be
     sums = source.cells(target, grids)
     if sums[0].moments is not None:
         laws = None  # they are worked out when somebody looks
-    elif values:
+    elif values or target.joint:  # the second error of a pair is measured at the first value of each cell
         laws = source.laws(target, grids)
     else:
         laws = Laws.unknown(len(target.coordinates), *sums[0].weight.shape)

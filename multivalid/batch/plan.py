@@ -14,7 +14,7 @@ from multivalid.atoms.table import totals
 from multivalid.batch.rules import PrintedRule, Rule, TheoremRule
 from multivalid.errors import InputError
 from multivalid.grid import Grid, checked_grid
-from multivalid.properties.base import Array, Facts, Property
+from multivalid.properties.base import Array, Facts, Interval, Property
 from multivalid.sources.memory import MemorySource as Rows
 from multivalid.sources.open import Source
 
@@ -90,15 +90,24 @@ def settle(mode: str, grid: Grid, steep: float, alpha: float | None) -> Plan:
 
 
 def _plan_by_theorem(grid: Grid, lipschitz: float, alpha: float | None) -> Plan:
+    rule, asked, least = theorem_rule(grid, lipschitz, alpha, len(grid))
+    return Plan("theorem", grid, rule, asked, lipschitz, least)
+
+
+def theorem_rule(grid: Grid, lipschitz: float, alpha: float | None, cells: int) -> tuple[Rule, float, float]:
+    """When a cell is left alone, so that a group of at most so many cells has an error of at most alpha; that alpha, and what an update
+    lowers the score by.
+
+    A cell is left alone when p·v² < θ or |v| ≤ 2Lg: cells of total mass at most one then add up to α = cells·θ + 4L²g².
+    """
     gap = reach(grid)
     step = 4 * lipschitz**2 * gap**2
-    if alpha is None:
-        alpha = 2 * step
-    threshold = (alpha - step) / len(grid)
+    asked = 2 * step if alpha is None else alpha
+    threshold = (asked - step) / cells
     if threshold <= 0:
-        raise out_of_reach(alpha, grid, lipschitz)
-    least = threshold / (4 * lipschitz)
-    return Plan("theorem", grid, TheoremRule(threshold, 2 * lipschitz * gap, least), alpha, lipschitz, least)
+        raise _out_of_reach(asked, grid, lipschitz)
+    drop = threshold / (4 * lipschitz)
+    return TheoremRule(threshold, 2 * lipschitz * gap, drop), asked, drop
 
 
 def reach(grid: Grid) -> float:
@@ -106,7 +115,7 @@ def reach(grid: Grid) -> float:
     return max(grid.gap, grid.edge)
 
 
-def out_of_reach(alpha: float, grid: Grid, lipschitz: float) -> InputError:
+def _out_of_reach(alpha: float, grid: Grid, lipschitz: float) -> InputError:
     """The error for an alpha below what the levels alone cost, with the number of levels that would do."""
     gap = reach(grid)
     step = 4 * lipschitz**2 * gap**2
@@ -142,14 +151,18 @@ def _check_grid(grid: Grid, m: int | None, source: Source, prop: Property) -> No
     checked_grid(grid)
     if m is not None and m != len(grid):
         raise InputError(f"m={m} contradicts grid, which has {len(grid)} points; give one of the two.")
-    lo, hi = prop.facts(source.totals.used_least, source.totals.used_most).range
-    slack = 1e-9 * (hi - lo)
-    if grid.lo > lo + slack or grid.hi < hi - slack:
-        raise InputError(
-            f"grid covers [{grid.lo:g}, {grid.hi:g}], but {prop!r} of these labels can be anywhere in [{lo:g}, {hi:g}]; "
-            f"use Grid.uniform({lo:g}, {hi:g}, m), or leave grid=None."
-        )
+    check_covers(grid, prop.facts(source.totals.used_least, source.totals.used_most).range, "grid", f"{prop!r} of these labels")
     source.check(grid)
+
+
+def check_covers(grid: Grid, ends: Interval, name: str, what: str) -> None:
+    """Refuse levels that do not reach as far as what they are to predict."""
+    slack = 1e-9 * max(ends.length, 1e-300)
+    if grid.lo > ends.lo + slack or grid.hi < ends.hi - slack:
+        raise InputError(
+            f"{name} covers [{grid.lo:g}, {grid.hi:g}], but {what} can be anywhere in [{ends.lo:g}, {ends.hi:g}]; "
+            f"use Grid.uniform({ends.lo:g}, {ends.hi:g}, m), or leave grid=None."
+        )
 
 
 def population_slope(rows: Rows, prop: Property, grid: Grid, facts: Facts) -> float:

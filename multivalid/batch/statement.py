@@ -18,8 +18,8 @@ from multivalid.batch.measured import CellTable
 from multivalid.batch.plan import Plan, levels_below
 from multivalid.batch.rules import worst_error
 from multivalid.levels import SIGNIFICANCE
-from multivalid.properties import Property
-from multivalid.sources.open import Source
+from multivalid.properties import Target
+from multivalid.sources.open import Opened
 
 C = TypeVar("C", bound=Certificate[Any, Any, Any])
 
@@ -90,15 +90,19 @@ def _note(plan: Plan, trace: Trace) -> str:
     return ""
 
 
-def add_holdout(certificate: Certificate, held: Source, prop: Property) -> Certificate:
-    """The certificate with error, debiased error and population bound on held-out rows that carry their final predictions."""
-    return add_holdout_audit(certificate, audit_source(held, prop, values=False))
+def add_holdout(certificate: C, held: Opened, target: Target, grids: Any = None) -> C:
+    """The certificate with errors, debiased errors and population bounds on held-out rows that carry their final predictions."""
+    return add_holdout_audit(certificate, audit_source(held, target, grids, beyond=grids is not None, values=False))
 
 
-def add_holdout_audit(certificate: Certificate, found: Audit) -> Certificate:
-    """The same from an audit of the held-out rows; the bound is the asymptotic one of `Audit.holdout_bound`."""
-    unbiased = float(found.table["debiased"].max())
-    measured = replace(certificate, holdout_error=found.error, holdout_debiased=unbiased, holdout_bound=found.holdout_bound[0])
+def add_holdout_audit(certificate: C, found: Audit) -> C:
+    """The same from an audit of the held-out rows, a number for each coordinate; the bound is the asymptotic one of
+    `Audit.holdout_bound`."""
+    unbiased = [float(one.table["debiased"].max()) for one in found.coordinates]
+    error, debiased, bound = (
+        values[0] if len(values) == 1 else tuple(values) for values in (found.errors, unbiased, found.holdout_bound)
+    )
+    measured = replace(certificate, holdout_error=error, holdout_debiased=debiased, holdout_bound=bound)
     return add_verdict(measured, found, "held-out rows")
 
 

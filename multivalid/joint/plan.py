@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from multivalid import validate
-from multivalid.batch.plan import DEFAULT_LEVELS, label_range, out_of_reach, population_slope, reach
-from multivalid.batch.rules import Rule, TheoremRule
+from multivalid.batch.plan import DEFAULT_LEVELS, check_covers, label_range, population_slope, theorem_rule
+from multivalid.batch.rules import Rule
 from multivalid.errors import InputError
 from multivalid.grid import Grid, checked_grid
 from multivalid.joint.bounds import SecondBound, second_error_bound
@@ -103,27 +103,13 @@ def _as_far_as(grid: Grid, pair: Pair, facts: PairFacts) -> PairFacts:
 
 
 def _theorem(facts: PairFacts, grids: tuple[Grid, Grid], steep: tuple[float, float], wanted: list[float | None]) -> JointPlan:
-    """A cell is left alone when p·v² < θ or |v| ≤ 2Lg: a slice of cells of total mass at most one then adds up to α = mθ + 4L²g².
-
-    Slices run over either grid (the bound on V¹ needs V⁰ summed over γ¹), so θ is set by the longer one.
-    """
+    """Slices of cells run over either grid (the bound on V¹ needs V⁰ summed over γ¹), so the longer one sets the threshold of both."""
     most = max(len(grid) for grid in grids)
-    made = [_one_stage(*stage, most) for stage in zip(grids, steep, wanted, strict=True)]
+    made = [theorem_rule(*stage, most) for stage in zip(grids, steep, wanted, strict=True)]
     (rule0, alpha0, drop0), (rule1, alpha1, drop1) = made
     bounds = (_most_updates(facts.first.span, drop0), _most_updates(facts.second_span, drop1))
     second = second_error_bound(facts, alpha0, alpha1, reach=_points(grids[0]))
     return JointPlan("theorem", grids, (rule0, rule1), (alpha0, alpha1), second, steep, (drop0, drop1), bounds)
-
-
-def _one_stage(grid: Grid, lipschitz: float, alpha: float | None, cells: int) -> tuple[Rule, float, float]:
-    gap = reach(grid)
-    step = 4 * lipschitz**2 * gap**2
-    asked = 2 * step if alpha is None else alpha
-    threshold = (asked - step) / cells
-    if threshold <= 0:
-        raise out_of_reach(asked, grid, lipschitz)
-    drop = threshold / (4 * lipschitz)
-    return TheoremRule(threshold, 2 * lipschitz * gap, drop), asked, drop
 
 
 def _plan_as_printed(
@@ -170,23 +156,13 @@ def _grids(rows: Rows, pair: Pair, facts: PairFacts, mode: str, grid: Any, m: An
         if given is None:
             chosen = Grid.paper(levels, *ends) if mode == "paper" else Grid.uniform(*ends, levels)
         else:
-            chosen = _covering(given, ends, pair.names[k])
+            chosen = checked_grid(given, OR_TWO)
+            check_covers(chosen, ends, f"the grid for {pair.names[k]}", "the target of a wrong first prediction")
             chosen.check(rows.predictions[:, k], f"y_pred ({pair.names[k]})")
         made.append(chosen)
     if mode == "paper" and len(made[0]) != len(made[1]):
         raise InputError(f"mode='paper' has one m for both coordinates, got {len(made[0])} and {len(made[1])} levels.")
     return made[0], made[1]
-
-
-def _covering(given: Any, ends: Interval, name: str) -> Grid:
-    grid = checked_grid(given, OR_TWO)
-    slack = 1e-9 * max(ends.length, 1e-300)
-    if grid.lo > ends.lo + slack or grid.hi < ends.hi - slack:
-        raise InputError(
-            f"the grid for {name} covers [{grid.lo:g}, {grid.hi:g}], but the target of a wrong first prediction can be anywhere in "
-            f"[{ends.lo:g}, {ends.hi:g}]; use Grid.uniform({ends.lo:g}, {ends.hi:g}, m), or leave grid=None."
-        )
-    return grid
 
 
 def second_slope(rows: Rows, pair: Pair, grid: Grid) -> float:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.batch.control import INTERRUPTED
+from multivalid.batch.statement import add_holdout
 from multivalid.grid import Grid
 from multivalid.joint.certificate import JointCertificate
-from multivalid.joint.held_out import with_holdout
 from multivalid.joint.link_predictor import PairLinkPredictor, PairPass
 from multivalid.joint.passes import all_passes, worth_it
 from multivalid.joint.practical_goal import PairGoal
@@ -63,7 +63,8 @@ def fit(
     if interrupted:
         certificate = replace(certificate, status="budget")
     if held is not None:
-        certificate = with_holdout(certificate, held, pair, predictor)
+        seen = held.with_predictions(predictor.predict(held.predictions, held.membership))
+        certificate = add_holdout(certificate, seen, pair, predictor.grids)
     if rows is not everyone:
         final = predictor.predict(everyone.predictions, everyone.membership)
     levels = np.stack([grid.round(final[:, k]) for k, grid in enumerate(predictor.grids)], axis=1)

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from multivalid.audit.audit import audit_source
 from multivalid.batch.control import UNLIMITED, Control
-from multivalid.batch.statement import test_when_read
+from multivalid.batch.statement import add_holdout, test_when_read
 from multivalid.joint.algorithm import JointRun
 from multivalid.joint.certificate import JointCertificate
-from multivalid.joint.held_out import with_holdout
 from multivalid.joint.plan import JointPlan
 from multivalid.joint.predictor import PairLevelPredictor
 from multivalid.joint.start import joint_state
@@ -52,7 +51,8 @@ def fit(
     certificate = certify(rows, pair, plan, trace, place, reached(rows, pair, state, place))
     levels = np.stack(np.divmod(place, state.width), axis=1)
     if held is not None:
-        judged = with_holdout(certificate, held, pair, predictor)
+        seen = held.with_predictions(predictor.predict(held.predictions, held.membership))
+        judged = add_holdout(certificate, seen, pair, plan.grids)
         return PairFit(predictor, levels, judged, lambda: judged)
     fitted = rows.detached().with_predictions(
         np.stack([grid.points[at] for grid, at in zip(plan.grids, levels.T, strict=True)], axis=1)
