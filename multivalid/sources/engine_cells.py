@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multivalid.sources import engine_numbers
+from multivalid.sources import engine_scores
+from multivalid.sources.engine_cluster_terms import sums_of_clusters
 from multivalid.sources.engine_rows import EngineRows
 from multivalid.sources.engine_tables import tabulate_cells, tabulate_terms
-from multivalid.sources.engine_units import sums_of_clusters
 from multivalid.sources.engine_values import values_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class EngineCells(EngineRows):
                 self.origin.source.remembered[known] = before[0]
         made = self.remembered[known]
         if not np.isfinite(made.residual).all():
-            raise engine_numbers.infinite_residuals(self, coordinate)
+            raise engine_scores.infinite_residuals(self, coordinate)
         return (made,)
 
     def clusters(self, coordinate: Coordinate, grid: Grid, sums: CellSums) -> ClusterSums | None:
@@ -58,7 +58,7 @@ class EngineCells(EngineRows):
 
     def mean_score(self, coordinate: Coordinate) -> float:
         """Mean score of the predictions, by a pass of its own."""
-        return engine_numbers.mean_score(self, coordinate)
+        return engine_scores.mean_score(self, coordinate)
 
     def group_sums(self, predictor: Predicting, terms: Terms) -> Array:
         """Σ of every term over the rows of each group: (groups, terms); the terms know what a predictor makes of the rows."""
