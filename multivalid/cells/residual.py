@@ -115,7 +115,7 @@ class NoiseTest:
     def chi_square(self) -> tuple[Array, Array]:
         """Σz² over levels joined until each is about normal, scaled so that a χ² law fits, and its degrees of freedom."""
         fourth = ratio(smooth(self.sums["x4"][:, 0]), smooth(self.sums["weight2"][:, 0]))[:, None] * self.sums["weight2"]
-        parts = join_levels(lambda v, f: v**2 >= ENOUGH * f, self.level_variance, fourth)
+        parts = join_levels(lambda v, f: (v > 0) & (v**2 >= ENOUGH * f), self.level_variance, fourth)  # an empty level is no part
         parts_of = count(parts)
         v, variance, fourth, rows = (
             add_up(parts, column) for column in (self.sums["v"], self.level_variance, fourth, self.sums["rows"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import multivalid as mv
+from multivalid.errors import ModelFileError
 from multivalid.groups.membership import Membership
 from multivalid.practical import newton, solve, start
 from multivalid.practical.data import CHUNK, LinkRows, Matching, folds
@@ -257,3 +258,35 @@ def test_summed_shifts_of_every_row():
     model = model_of(rows)
     dense = np.stack([rows.membership.mask(g) for g in range(1, rows.membership.groups)], axis=1)
     np.testing.assert_allclose(start.summed_shifts(model, rows), dense @ model.shifts, atol=1e-5)
+
+
+@pytest.mark.parametrize("rich", [False, True])
+def test_a_model_comes_back_from_a_file_and_every_vector_has_its_length(rich):
+    model = model_of(rows_of(count=900), rich)
+    data = model.to_json()
+    again = Model.from_json(data, 5)
+    np.testing.assert_array_equal(again.flat.values, model.flat.values)
+    np.testing.assert_array_equal(again.pairs, model.pairs)
+    assert (again.center, again.scale) == (model.center, model.scale)
+    for name in ("knots", "curve", "shifts", "bend_knots", "bends", "products", "twists"):
+        with pytest.raises(ModelFileError, match=r"do not fit together|must"):
+            Model.from_json(data | {name: [*data[name], 1e6]}, 5)
+
+
+def test_a_sample_tells_that_a_step_goes_too_far(monkeypatch):
+    """The slope at the end, from a sample: that at the start and what V changes on the way, scaled up, with the ridge."""
+    monkeypatch.setattr(newton, "HESSIAN_ROWS", 2 * CHUNK)
+    rows = rows_of(2)
+    search = newton._Search(Model.new(rows.base, 5), rows, LOSS, 3.0, warm=True, tuned=True)
+    search.curvature()
+    step = search.direction()
+    told = set()
+    for factor in np.linspace(0.5, 4, 15):
+        size, before = factor * step, search.identification
+        moved, after, _ = sweep(search.model.moved(size), rows, LOSS)
+        some = slice(0, 2 * CHUNK)
+        rise = (after - before)[some] @ (moved - search.eta)[some] * ROWS / (2 * CHUNK) + 3.0 * size @ (search.penalty * size)
+        start_slope = search.slope @ size
+        assert search._overshoots(size) == (start_slope + rise > 0.5 * abs(start_slope))
+        told.add(search._overshoots(size))
+    assert told == {False, True}
