@@ -1,0 +1,246 @@
+"""Directions, columns of trees, losses and choices for several coordinates, each against plain loops."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import multivalid as mv
+from multivalid.evaluators import DenseMembers
+from multivalid.groups.membership import Membership
+from multivalid.practical.data import Matching, Outcomes
+from multivalid.practical.link import LogOdds, OwnUnits
+from multivalid.several import boost, classes_fit, shares_fit
+from multivalid.several.classes_fit import ALONE, STAGES, Tried, confirmed
+from multivalid.several.losses import OneWhole, OwnScales, lean_of_shares
+from multivalid.several.mixture import Mixture
+from multivalid.several.shares import Directions, Shares
+from multivalid.several.shares_fit import ClassRows, Passes
+from multivalid.several.tree_columns import Block, Number, columns_of
+
+from .worlds import kinds, softmax
+
+RNG = np.random.default_rng
+
+
+def class_rows(rows=1500, seed=0):
+    """Rows in a fit's own terms, and the probabilities given."""
+    label, base, weight, groups, _ = kinds(rows, seed)
+    codes = np.searchsorted(np.unique(label), label)
+    return ClassRows(codes, weight / weight.mean(), np.log(base), Membership.from_dense(groups)), base
+
+
+def test_directions_are_principal_components_of_log_ratios():
+    rng = RNG(1)
+    logs, weights = np.log(softmax(rng.normal(size=(900, 4)) * [2.0, 1.0, 0.5, 0.3])), rng.choice([0.5, 2.0], 900)
+    made = Directions.of(logs, weights)
+    ratios = logs - logs.mean(axis=1, keepdims=True)
+    mean = np.average(ratios, axis=0, weights=weights)
+    about = ratios - mean
+    w = weights / weights.sum()
+    spread = (about * w[:, None]).T @ about / (1 - w @ w)
+    z = made.weights @ logs.T - made.center[:, None]
+    assert made.count == 3
+    np.testing.assert_allclose(z, made.weights @ ratios.T - (made.weights @ mean)[:, None], atol=1e-9)
+    np.testing.assert_allclose(made.weights.sum(axis=1), 0, atol=1e-9)
+    np.testing.assert_allclose(made.weights @ spread @ made.weights.T, np.eye(3), atol=1e-8)
+    values = np.sort(np.linalg.eigvalsh(spread))[::-1][:3]
+    for one, value in zip(made.weights, values, strict=True):
+        np.testing.assert_allclose(spread @ one, value * one, atol=1e-8)
+    np.testing.assert_allclose(made.knots, [np.quantile(line, [0.2, 0.4, 0.6, 0.8]) for line in z])
+    np.testing.assert_allclose((made.own_center, made.own_scale), (logs.mean(axis=0), logs.std(axis=0)))
+    own = (logs - logs.mean(axis=0)) / logs.std(axis=0)
+    np.testing.assert_allclose(made.own_knots, [np.quantile(line, [0.2, 0.4, 0.6, 0.8]) for line in own.T])
+
+
+def test_probabilities_that_never_vary_have_no_direction():
+    logs = np.log(np.tile([0.2, 0.3, 0.5], (50, 1)))
+    made = Directions.of(logs, np.ones(50))
+    assert (made.count, made.knots.shape) == (0, (0, 4))
+    assert made.own_scale.tolist() == [1.0, 1.0, 1.0]
+    two = Directions.of(np.log(softmax(RNG(0).normal(size=(50, 2)))), np.ones(50))
+    assert two.count == 1, "two classes differ along one direction"
+
+
+def test_coefficients_and_what_holds_them_back():
+    rows, _ = class_rows()
+    model = Shares.new(Directions.of(rows.logs, rows.weights), 4).with_slopes(2).with_crossings(np.array([[0, 1], [2, 3]]))
+    # Intercept, three slopes, twelve hinges; own slope and four hinges; four groups' shifts and two slopes each; two crossings.
+    assert model.penalty.tolist() == [0.0] + [0.01] * 3 + [0.1] * 12 + [0.01] + [0.1] * 4 + [1.0] * (12 + 2)
+    assert model.bent.tolist() == [False] + [True] * 20 + [False] * 14
+    table = RNG(0).normal(size=(4, 35))
+    np.testing.assert_array_equal(model.holding(table).table, table)
+    np.testing.assert_array_equal(model.holding(table).groups[:, 0], table[:, 21:25])
+    np.testing.assert_array_equal(model.holding(table).crossings, table[:, 33:])
+    under = Mixture(0.3).under_trees(model.holding(table))
+    np.testing.assert_allclose(under.table, 0.7 * table)
+
+
+@pytest.mark.parametrize(("groups", "most", "slopes"), [(4, 1200, 3), (4, 12, 2), (4, 11, 1), (4, 7, 0), (0, 1200, 3)])
+def test_groups_have_slopes_where_there_is_room(groups, most, slopes, monkeypatch):
+    monkeypatch.setattr(shares_fit, "MOST_SLOPES", most)
+    rows, _ = class_rows()
+    assert shares_fit.slopes_of(Shares.new(Directions.of(rows.logs, rows.weights), groups)) == slopes
+
+
+@pytest.mark.parametrize("width", [2, 6, 7])
+def test_trees_look_at_columns_and_gaps_cut_at_quantiles(width):
+    rng = RNG(width)
+    given = np.sort(rng.gamma(2, 1, (700, width)).round(3), axis=1)
+    given[:, 1] = 3.0  # a column that never varies has nothing to be cut at
+    masks = np.stack([rng.random(700) < 0.2, np.arange(700) % 3 == 0, np.arange(700) % 3 == 1, np.zeros(700, bool)], axis=1)
+    members = Membership.from_dense(masks)
+    made = columns_of(given, members)
+    pairs = itertools.combinations(range(width), 2) if width <= 6 else itertools.pairwise(range(width))
+    wanted = [(k, None) for k in range(width) if k != 1] + [(high, low) for low, high in pairs]
+    numbers = [one for one in made if isinstance(one, Number)]
+    assert [(one.column, one.less) for one in numbers] == wanted
+    for one in numbers:
+        values = given[:, one.column] - (0.0 if one.less is None else given[:, one.less])
+        edges = sorted({np.quantile(values, k / 100) for k in range(1, 100)} - {values.min()})
+        assert one.edges == tuple(edges)
+        np.testing.assert_array_equal(one.codes(list(given.T), None), [sum(v >= e for e in edges) for v in values])
+        assert one.size == len(edges) + 2
+    blocks = [one for one in made if isinstance(one, Block)]
+    assert [one.groups for one in blocks] == [(1,), (2, 3)], "neighbours that share no row; none without rows"
+    codes = blocks[1].codes(list(given.T), DenseMembers(members, 0, 700))
+    np.testing.assert_array_equal(codes, np.where(masks[:, 1], 1, np.where(masks[:, 2], 2, 0)))
+    assert blocks[1].size == 4
+
+
+def test_no_more_groups_share_a_column_than_it_has_codes(monkeypatch):
+    from multivalid.several import tree_columns
+
+    monkeypatch.setattr(tree_columns, "MOST_BLOCK", 3)
+    masks = np.arange(60)[:, None] % 8 == np.arange(8)
+    made = columns_of(RNG(0).random((60, 1)), Membership.from_dense(masks))
+    assert [one.groups for one in made if isinstance(one, Block)] == [(1, 2, 3), (4, 5, 6), (7, 8)]
+
+
+@pytest.mark.parametrize("stretch", [1.0, 700.0])
+def test_losses_of_one_whole_row_by_row(stretch):
+    rng = RNG(2)
+    eta, weights, codes = stretch * rng.normal(size=(3, 60)), rng.choice([0.5, 1.5], 60), rng.integers(0, 3, 60)
+    losses = OneWhole(mv.Classes(range(3)), Outcomes(codes.astype(float), weights))
+    share = softmax(eta.T).T
+    for k in range(3):
+        np.testing.assert_allclose(losses.residuals(eta)[k], weights * (share[k] - (codes == k)), atol=1e-12)
+        np.testing.assert_allclose(losses.slopes(eta)[k], weights * share[k] * (1 - share[k]), atol=1e-12)
+    if stretch == 1.0:
+        np.testing.assert_allclose(losses.losses(eta), -weights * np.log(share[codes, np.arange(60)]))
+    some = losses.take(np.array([3, 5, 5]))
+    np.testing.assert_allclose(some.residuals(eta[:, [3, 5, 5]])[0], losses.residuals(eta)[0][[3, 5, 5]])
+
+
+def test_leans_of_classes_are_those_of_one_draw():
+    rng = RNG(3)
+    before, after, codes, weights = (
+        softmax(rng.normal(size=(9, 3))),
+        softmax(rng.normal(size=(9, 3))),
+        rng.integers(0, 3, 9),
+        rng.random(9),
+    )
+    lean, variance = lean_of_shares(before.T, after.T, codes, weights)
+    for i in range(9):
+        move = [np.log(after[i, k] / before[i, k]) for k in range(3)]
+        mean = sum(p * m for p, m in zip(before[i], move, strict=True))
+        assert lean[i] == pytest.approx(weights[i] * (move[codes[i]] - mean))
+        assert variance[i] == pytest.approx(
+            weights[i] ** 2 * sum(p * (m - mean) ** 2 for p, m in zip(before[i], move, strict=True))
+        )
+
+
+def test_leans_of_quantiles_row_by_row():
+    rng = RNG(4)
+    taus, target = (0.1, 0.6, 0.9), mv.Quantiles((0.1, 0.6, 0.9))
+    weights, labels = rng.choice([0.5, 1.5], 40), rng.normal(size=40)
+    scales = [Matching(one.predicted, OwnUnits(0.2, 2.0)) for one in target.coordinates]
+    losses = OwnScales(target, scales, Outcomes(labels, weights))
+    first, then = (np.sort(rng.normal(size=(3, 40)), axis=0) for _ in range(2))
+    lean, variance = losses.leans(first, then)
+    before, after = 0.2 + 2 * first, 0.2 + 2 * then
+    for i in range(40):
+        v = [(labels[i] <= before[k, i]) - tau for k, tau in enumerate(taus)]
+        move = after[:, i] - before[:, i]
+        assert lean[i] == pytest.approx(weights[i] * -sum(v[k] * move[k] for k in range(3)))
+        spread = sum(min(a, b) * (1 - max(a, b)) * move[j] * move[k] for j, a in enumerate(taus) for k, b in enumerate(taus))
+        assert variance[i] == pytest.approx(weights[i] ** 2 * spread)
+    pinball = [
+        sum((t - (y < q)) * (y - q) for t, q in zip(taus, column, strict=True)) for y, column in zip(labels, before.T, strict=True)
+    ]
+    found = losses.losses(first) / weights
+    np.testing.assert_allclose(found - found[0], np.array(pinball) - pinball[0], atol=1e-9)
+
+
+def test_a_link_of_log_odds_hands_out_its_ends():
+    target = mv.Quantiles((0.2, 0.8))
+    scales = [Matching(one.predicted, LogOdds(-0.01, 1.02, stretched=True)) for one in target.coordinates]
+    losses = OwnScales(target, scales, Outcomes(np.array([0.0, 1.0]), np.ones(2)))
+    np.testing.assert_allclose(losses._final(np.array([[-9.0, -9.0], [9.0, 0.0]])), [[0.0, 1.0], [0.0, 0.5]])
+
+
+# ---- what rows held out choose -------------------------------------------------------------------------------------------
+def test_a_stage_and_its_ridge_are_those_of_the_largest_gain():
+    rng = RNG(0)
+
+    def tried(gains, rows=300):
+        made = np.array(gains)[:, None] + rng.normal(0, 1e-3, (3, rows))
+        return Tried(made, np.ones((3, rows)), np.full((3, rows), 0.01))
+
+    parts = [{ALONE: tried([0.1, 0.3, 0.2]), STAGES[1]: tried([0.2, 0.1, 0.5])},
+             {ALONE: tried([0.4, 0.3, 0.2]), STAGES[1]: tried([0.6, 0.1, 0.1])}]  # fmt: skip
+    kept, ridge, report = confirmed(parts)
+    assert (kept, ridge) == (STAGES[1], 0), "0.8 in all, 0.6 for the last"
+    assert [line.split(":")[0] for line in report] == list(STAGES[:2])
+    assert "gain 0.3 " in report[0], "0.6 in all for the second ridge, or 0.5 for the first"
+    lower = [{ALONE: tried([0.1, 0.3, 0.2]), STAGES[1]: tried([0.2, 0.1, 0.25])}]
+    assert confirmed(lower)[:2] == (ALONE, 1)
+    assert confirmed([{ALONE: tried([-0.1, -0.3, -0.2])}])[:2] == (None, 0)
+
+
+@pytest.mark.parametrize(("rows", "parts"), [(19_999, 5), (20_000, 1)])
+def test_a_fifth_is_held_out(rows, parts):
+    made = list(classes_fit._splits(rows))
+    assert len(made) == parts
+    for out, rest in made:
+        assert sorted([*out.tolist(), *rest.tolist()]) == list(range(rows))
+        assert out.size in (rows // 5, -(-rows // 5))
+    assert made[-1][0][0] == 0, "the first one last"
+
+
+def test_what_a_stage_does_on_rows_it_was_not_fitted_on():
+    rows, base = class_rows(700)
+    model = Shares.new(Directions.of(rows.logs, rows.weights), 4)
+    model = model.holding(model.table + 0.1 * RNG(0).normal(size=model.table.shape))
+    found = Tried.of(rows, base.T, [model, model.holding(0 * model.table)])
+    after = Passes(rows, model).shares(model)
+    label = rows.codes, np.arange(700)
+    np.testing.assert_allclose(found.gains[0], rows.weights * np.log(after[label] / base.T[label]), atol=1e-6)
+    np.testing.assert_allclose(found.gains[1], 0, atol=1e-5)
+    np.testing.assert_allclose(found.leans[0], lean_of_shares(base.T, after, rows.codes, rows.weights)[0])
+    np.testing.assert_allclose(found.noise[0], lean_of_shares(base.T, after, rows.codes, rows.weights)[1])
+
+
+@pytest.mark.parametrize(
+    ("means", "seen", "rounds"),
+    [
+        ([1.0] * 9, 4, 0),
+        ([1.0, 0.9, *[1.0] * 9], 7, 1),
+        ([1.0, 1.1, 1.2, 1.1, 0.9, *[0.95] * 9], 10, 4),
+        ([9.0 - k for k in range(9)], 8, 8),
+    ],
+)
+def test_trees_stop_when_rows_held_out_gain_no_more(means, seen, rounds, monkeypatch):
+    monkeypatch.setattr(boost, "add_trees", lambda trees, codes, row: np.add(row, 1.0, out=row))
+
+    class Told:
+        def losses(self, eta):
+            return np.full(eta.shape[1], means[int(eta[0, 0])])
+
+    judge = boost._Judge(np.zeros((2, 5)), Told(), np.zeros((5, 1), dtype=np.uint8))
+    while judge.seen + 1 < len(means) and judge.go_on([0.0, 0.0]):
+        pass
+    assert (judge.seen, judge.rounds) == (seen, rounds)
+    assert judge.there[0, 0] == rounds
