@@ -142,3 +142,17 @@ def test_a_binary_column_has_the_values_seen():
         assert found.values == seen
         flags = nw.from_native(pl.DataFrame({"b": [True, False, None]}))["b"]
         assert found.codes(flags).tolist() == [seen.index(v) if v in seen else len(seen) for v in (True, False)] + [len(seen) + 1]
+
+
+@pytest.mark.parametrize("unit", [1.0, 250.0])
+def test_in_an_engine_the_gap_of_amounts_is_in_their_own_unit(unit):
+    data, inside = off_world(6000, 7, weights=True)
+    rng = np.random.default_rng(1)
+    data["y"] = unit * (data["p"] + rng.normal(size=6000) + 0.8 * inside)
+    data["p"] *= unit
+    lazy = mv.discover("y", "p", data=pl.from_pandas(data).lazy(), sample_weight="w", features=["age", "city"])
+    assert len(lazy.groups) == 1
+    held = np.array([parse(lazy.groups[0]).holds(row) for row in data[["age", "city"]].to_dict("records")])
+    gap = np.average((data["p"] - data["y"])[held], weights=data["w"][held])
+    assert lazy.table["gap"][0] == pytest.approx(gap, rel=0.15), "on the rows tested, about that of all"
+    assert lazy.table["gap_low"][0] < gap < lazy.table["gap_high"][0]
