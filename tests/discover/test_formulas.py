@@ -69,7 +69,7 @@ def test_a_missing_value_that_nobody_had_goes_with_the_larger_side(cut):
     """Eight codes of 25 rows, no row without a value; the residuals change sign after code `cut`."""
     layout = Layout.of([Ordered("a", "number", tuple(float(edge) for edge in range(1, 8)))])
     missing = int(layout.missing[0])
-    sums = np.zeros((1, 256, 3))
+    sums = np.zeros((1, layout.width, 3))
     sums[0, :missing, 2] = 25.0
     sums[0, :missing, 1] = 25.0
     sums[0, :missing, 0] = np.where(np.arange(missing) < cut, 30.0 * missing / cut, -30.0)
