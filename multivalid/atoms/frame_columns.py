@@ -82,7 +82,8 @@ class Look(NamedTuple):
 
     def counted(self, keys: Sequence[str]) -> nw.DataFrame[Any]:
         """The combinations of keys, and how many rows have each."""
-        return self.lines.select(*keys, nw.col(_aim(0)).cast(nw.Int64).alias(COUNT))
+        lines = self.lines.select(*keys, nw.col(_aim(0)).cast(nw.Int64).alias(COUNT))
+        return lines.group_by(list(keys)).agg(nw.col(COUNT).sum())
 
 
 class _Aim(NamedTuple):

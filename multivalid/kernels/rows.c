@@ -26,6 +26,18 @@ PLACE(multivalid_place_rows_1, uint8_t)
 PLACE(multivalid_place_rows_2, uint16_t)
 PLACE(multivalid_place_rows_4, uint32_t)
 
+/* How many rows have each code, added to the counts. */
+#define COUNT(name, type)                                                                                                           \
+    void name(const type *codes, size_t rows, int64_t *counts)                                                                      \
+    {                                                                                                                               \
+        for (size_t i = 0; i < rows; i++)                                                                                           \
+            counts[codes[i]]++;                                                                                                     \
+    }
+
+COUNT(multivalid_count_rows_1, uint8_t)
+COUNT(multivalid_count_rows_2, uint16_t)
+COUNT(multivalid_count_rows_4, uint32_t)
+
 #define MOVE(name, type)                                                                                                            \
     void name(const type *values, const uint32_t *place, size_t rows, type *restrict out)                                           \
     {                                                                                                                               \

@@ -9,6 +9,7 @@ from multivalid.batch.control import UNLIMITED, Control
 from multivalid.grid import Array, Grid, level_count
 
 LEVELS = 20
+PEEK = 10_000  # values among which more than so many are mostly found, if there are more
 NEEDED_ROWS = (
     30.0  # rows that share the sum of squared gains, below which no test means anything (no event among those held out, say)
 )
@@ -36,5 +37,8 @@ def level_grid(values: Array, weights: Array, levels: int, given: Grid | None = 
     """The levels given, or some of about equal weight; each distinct value its own where there are few."""
     if given is not None:
         return given
-    distinct = np.unique(values)
-    return Grid(distinct) if distinct.size <= levels else Grid.quantile(values, levels, weights)
+    if np.unique(values[:PEEK]).size <= levels:  # else there is no need to look at all
+        distinct = np.unique(values)
+        if distinct.size <= levels:
+            return Grid(distinct)
+    return Grid.quantile(values, levels, weights)

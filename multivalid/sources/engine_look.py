@@ -15,8 +15,8 @@ from multivalid.atoms.seen import Seen
 from multivalid.groups.family import Groups
 from multivalid.groups.lazy import COUNT
 from multivalid.groups.remote import Frame, fetch
-from multivalid.sources.copied import Copied
-from multivalid.sources.first_look import look_passing
+from multivalid.sources.copied import Copies
+from multivalid.sources.first_look import Reader, look_passing
 from multivalid.sources.guesses import Guesses
 from multivalid.sources.tally import FEWEST_EACH, MOST_TALLIED, columns_asked, to_tally
 
@@ -31,7 +31,7 @@ class Opening:
     all_rows: Seen
     used: dict[bool, Seen]
     guesses: Guesses
-    copies: dict[bool, Copied] = field(default_factory=dict)
+    copies: Copies = field(default_factory=dict)
 
     @property
     def seen(self) -> Seen:
@@ -65,14 +65,8 @@ def _passing(given: Given, opened: Frame, spec: Groups | None, held: bool, copyi
         *as_given(given.frame, given.y_true, given.y_pred, given.sample_weight),
         *(_narrow(name, schema) for name in [*keys, *([HELD] if held else [])]),
     )
-    found = look_passing(
-        slim,
-        {name: schema[name] for name in keys},
-        plain=given.sample_weight is None,
-        held=held,
-        copying=copying,
-        most=MOST_TALLIED,
-    )
+    reader = Reader(keys, plain=given.sample_weight is None, held=held, copying=copying, most=MOST_TALLIED)
+    found = look_passing(slim, reader, {name: schema[name] for name in keys})
     if found is None or len(found.tallied) * FEWEST_EACH > sum(seen.rows for seen in found.used.values()):
         return None
     made = Opening(

@@ -12,9 +12,10 @@ import narwhals as nw
 from multivalid.atoms.names import BEFORE, PREDICTION
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame, fetch
+from multivalid.sources.copied import Copies
 from multivalid.sources.holdout import held_out
 from multivalid.sources.joined import add_predictions
-from multivalid.sources.passing_rows import Copies, OutOfCopies, OutOfEngine, Passing
+from multivalid.sources.passing_rows import OutOfCopies, OutOfEngine, Passing
 from multivalid.sources.predicting import Origin, Predicting
 from multivalid.sources.totals import Totals
 
@@ -90,7 +91,7 @@ class EngineRows:
         if self.lines is None or not self.lines.by_code:
             return None
         if self.copies:
-            return OutOfCopies(list(self.copies.values()), self.lines)
+            return OutOfCopies([copied for side in self.copies.values() for copied in side], self.lines)
         known = self.frame.implementation
         return OutOfEngine(self.frame, self.lines, plain=self.plain) if known.is_duckdb() or known.is_polars() else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
@@ -16,10 +17,10 @@ from multivalid.atoms.partitions import batches
 from multivalid.atoms.seen import Seen
 from multivalid.groups.lazy import COUNT
 from multivalid.groups.remote import Frame
-from multivalid.sources.copied import Copied
+from multivalid.sources.copied import Copied, Copies
 from multivalid.sources.key_codes import Digits, KeyColumn, Tally, codes_of, digits_of
-from multivalid.sources.lanes import in_lanes
-from multivalid.sources.row_order import in_order
+from multivalid.sources.lanes import LANES, in_lanes
+from multivalid.sources.row_order import RowOrder
 
 Column = NDArray[Any]
 ROWS = 1 << 17  # looked at together: their columns stay in the cache
@@ -31,69 +32,72 @@ class Passed(NamedTuple):
     all_rows: Seen
     used: dict[bool, Seen]
     tallied: nw.DataFrame[Any]
-    copies: dict[bool, Copied]
-
-
-class _Part(NamedTuple):
-    """A batch: what was seen of it, and by whether rows are held out what was seen of those with weight, and their columns."""
-
-    seen: Seen
-    digits: Digits
-    counts: NDArray[np.intp]
-    sides: dict[bool, tuple[Seen, list[Column]]]
+    copies: Copies
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads batches of a frame under fixed names; `keys` are columns of whole numbers."""
+    """How batches of a frame under fixed names are read; `keys` are columns of whole numbers."""
 
     keys: Sequence[str]
     plain: bool
     held: bool
+    copying: bool
+    most: int
 
-    def part(self, batch: nw.DataFrame[Any]) -> _Part | None:
-        """What a batch holds; None where its keys have too many values."""
-        columns = [_numbers(batch[name]) for name in (LABEL, PREDICTION, *([] if self.plain else [WEIGHT]))]
-        keys = [_key(batch[name]) for name in self.keys]
+
+class _Lane:
+    """What was seen of every other batch, and copies of its rows, in files of its own."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader, self.tally, self.all_rows, self._order = reader, Tally(reader.most), Seen(), RowOrder()
+        self.used = dict.fromkeys([False, True] if reader.held else [False], Seen())
+        self.copies = {out: Copied(tuple(reader.keys)) for out in self.used} if reader.copying else {}
+
+    def look(self, batch: nw.DataFrame[Any]) -> bool:
+        """Look at a batch; False where keys take too many values."""
+        names = (LABEL, PREDICTION, *([] if self.reader.plain else [WEIGHT]))
+        columns = [_numbers(batch.get_column(name)) for name in names]
+        keys = [_key(batch.get_column(name)) for name in self.reader.keys]
         digits = digits_of(keys)
         if digits is None:
-            return None
+            return False
         columns.append(codes_of(keys, digits))
-        counted = seen = Seen.of(*columns[:-1])
-        held = _truth(batch[HELD]) if self.held else None
+        seen = Seen.of(*columns[:-1])
+        self.all_rows = self.all_rows.plus(seen)
+        held = _truth(batch.get_column(HELD)) if self.reader.held else np.zeros(len(batch), dtype=np.bool_)
         if seen.weightless:
             used = columns[2] > 0
-            columns, held = [column[used] for column in columns], None if held is None else held[used]
-            counted = Seen.of(*columns[:-1])
-        counts = np.bincount(columns[-1], minlength=int(np.prod([digit.size for digit in digits])))
+            columns, held = [column[used] for column in columns], held[used]
         *others, codes = columns
-        sides = in_order(others, codes, np.zeros(codes.size, dtype=np.bool_) if held is None else held)
-        if held is None:
-            return _Part(seen, digits, counts, {False: (counted, sides[0])})
-        return _Part(seen, digits, counts, {bool(out): (Seen.of(*found[:-1]), found) for out, found in enumerate(sides)})
+        for out, side in enumerate(self._order.sides(others, codes, held)[: len(self.used)]):
+            self._keep(bool(out), side, digits)
+        return self.tally.add(digits, codes)
+
+    def _keep(self, out: bool, columns: list[Column], digits: Digits) -> None:
+        self.used[out] = self.used[out].plus(Seen.of(*columns[:-1]))
+        if self.copies and not self.copies[out].append(columns, digits):
+            self.copies = {}
 
 
-def look_passing(slim: Frame, keys: Mapping[str, Any], *, plain: bool, held: bool, copying: bool, most: int) -> Passed | None:
-    """Look at labels, predictions, weights (unless `plain`), keys and whether rows are `held` out, under fixed names.
+def look_passing(slim: Frame, reader: Reader, types: Mapping[str, Any]) -> Passed | None:
+    """Look at labels, predictions, weights, keys and whether rows are held out, under fixed names; truth values come as whole numbers.
 
-    Keys are named with their types; truth values come as whole numbers. None where keys take more than `most` combinations of values. There
-    are no copies where none are wanted or there is no room.
+    `types` are those that the keys have. None where keys take more combinations of values than the reader allows. There are no copies
+    where none are wanted or there is no room.
     """
-    tally, reader, all_rows = Tally(most), Reader(tuple(keys), plain, held), Seen()
-    used = dict.fromkeys([False, True] if held else [False], Seen())
-    copies = {out: Copied(tuple(keys)) for out in used} if copying else {}
-    for part in in_lanes(batches(slim, ROWS), lambda lane, batch: reader.part(batch)):
-        if part is None or not tally.add(part.digits, part.counts):
+    lanes = [_Lane(reader) for _ in range(LANES)]
+    for few in in_lanes(batches(slim, ROWS), lambda lane, batch: lanes[lane].look(batch)):
+        if not few:
             return None
-        all_rows = all_rows.plus(part.seen)
-        for out, (seen, columns) in part.sides.items():
-            used[out] = used[out].plus(seen)
-            if copies and not copies[out].append(columns, part.digits):
-                copies = {}
+    tally = reduce(Tally.plus, (lane.tally for lane in lanes))
     if not tally.close():
         return None
-    lines = np.zeros((2 * len(keys) + 1, 0), dtype=np.int64) if tally.lines is None else tally.lines
-    return Passed(all_rows, used, _frame(lines, slim, keys), copies)
+    used = {out: reduce(Seen.plus, (lane.used[out] for lane in lanes)) for out in lanes[0].used}
+    whole = all(lane.copies for lane in lanes)
+    copies = {out: [lane.copies[out] for lane in lanes] for out in used} if whole else {}
+    lines = np.zeros((2 * len(reader.keys) + 1, 0), dtype=np.int64) if tally.lines is None else tally.lines
+    return Passed(reduce(Seen.plus, (lane.all_rows for lane in lanes)), used, _frame(lines, slim, types), copies)
 
 
 def _numbers(series: nw.Series[Any]) -> Column:
@@ -114,9 +118,11 @@ def _key(series: nw.Series[Any]) -> KeyColumn:
 def _frame(lines: NDArray[np.int64], slim: Frame, keys: Mapping[str, Any]) -> nw.DataFrame[Any]:
     """The combinations as a frame with the types of the keys."""
     like: Literal["polars", "pyarrow"] = "polars" if slim.implementation.is_polars() else "pyarrow"
-    made = {COUNT: nw.new_series(COUNT, lines[-1].tolist(), nw.Int64, backend=like)}
+    made = {COUNT: nw.new_series(COUNT, lines[-1], nw.Int64, backend=like)}
     for k, (name, dtype) in enumerate(keys.items()):
-        kind = bool if dtype == nw.Boolean else int
-        values = [None if gone else kind(value) for value, gone in zip(*lines[2 * k : 2 * k + 2].tolist(), strict=True)]
+        numbers, gone = lines[2 * k], lines[2 * k + 1] != 0
+        values: Any = numbers.astype(np.bool_) if dtype == nw.Boolean else numbers
+        if gone.any():
+            values = [None if missing else value for value, missing in zip(values.tolist(), gone.tolist(), strict=True)]
         made[name] = nw.new_series(name, values, dtype, backend=like)
     return nw.from_dict(made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -9,8 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multivalid.kernels import library
+
 MOST_CODES = 1 << 22  # codes that are counted in a table
-MOST_TABLES = 8  # tables of counts kept before they are added up
+MOST_TABLES = 4  # tables of counts that a lane keeps before they are added up
 Values = NDArray[np.int64]
 
 
@@ -74,15 +77,23 @@ class Tally:
 
     most: int
     lines: Values | None = None  # `values_of` them, and the last line how many rows have them
-    _counts: dict[Digits, NDArray[np.intp]] = field(default_factory=dict)
+    _counts: dict[Digits, NDArray[np.int64]] = field(default_factory=dict)
 
-    def add(self, digits: Digits, counts: NDArray[np.intp]) -> bool:
+    def add(self, digits: Digits, codes: NDArray[Any]) -> bool:
         """Count the codes of some rows; whether combinations are still few enough."""
-        if digits in self._counts:
-            self._counts[digits] += counts
-            return True
-        self._counts[digits] = counts
-        return len(self._counts) <= MOST_TABLES or self.close()
+        known = digits in self._counts
+        if not known:
+            self._counts[digits] = np.zeros(int(np.prod([digit.size for digit in digits])), dtype=np.int64)
+        _count(codes, self._counts[digits])
+        return known or len(self._counts) <= MOST_TABLES or self.close()
+
+    def plus(self, other: Tally) -> Tally:
+        """Both together; these are used up."""
+        parts = [one.lines for one in (self, other) if one.lines is not None]
+        made = Tally(self.most, _merged(np.concatenate(parts, axis=1)) if parts else None, self._counts)
+        for digits, counts in other._counts.items():
+            made._counts[digits] = made._counts[digits] + counts if digits in made._counts else counts
+        return made
 
     def close(self) -> bool:
         """Add up what was counted."""
@@ -96,6 +107,15 @@ class Tally:
         elif parts:
             self.lines = parts[0]
         return self.lines is None or self.lines.shape[1] <= self.most
+
+
+def _count(codes: NDArray[Any], counts: NDArray[np.int64]) -> None:
+    compiled = library.function(f"multivalid_count_rows_{codes.itemsize}", (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p))
+    if compiled is None:
+        counts += np.bincount(codes, minlength=counts.size)
+    else:
+        codes = np.ascontiguousarray(codes)
+        compiled(codes.ctypes.data, codes.size, counts.ctypes.data)
 
 
 def _merged(lines: Values) -> Values:

@@ -48,7 +48,9 @@ class Lines:
         if tallied is None or not groups.columns or not (known.is_duckdb() or known.is_polars() or known.is_pyspark()):
             return frame, None
         schema, names = schema_of(frame), list(groups.columns)
-        lines = tallied.select(names).unique()
+        lines = tallied.select(names)
+        if len(tallied.columns) > len(names) + 1:  # they were counted by more columns than these
+            lines = lines.unique()
         digits = [_Digit.of(name, lines[name]) for name in names if schema[name] in WHOLE]
         texts = [name for name in names if schema[name] not in WHOLE]
         if any(schema[name] != nw.String or lines[name].null_count() for name in texts):
@@ -130,12 +132,13 @@ class _Digit:
 
     @classmethod
     def of(cls, name: str, series: nw.Series[Any]) -> _Digit:
-        numbers = [None if value is None else int(value) for value in series.to_list()]
-        there = [value for value in numbers if value is not None]
-        least, missing = min(there, default=0), max(there, default=0) - min(there, default=0) + 1
-        column = nw.col(name).cast(nw.Int64) - least
-        values = np.array([missing if value is None else value - least for value in numbers], dtype=np.int64)
-        place = where(column.is_null(), nw.lit(missing, dtype=nw.Int64), column) if None in numbers else column
+        gone = np.asarray(series.is_null().to_numpy(), dtype=np.bool_)
+        numbers = np.asarray(series.cast(nw.Int64).fill_null(0).to_numpy(), dtype=np.int64)
+        there = numbers[~gone]
+        least, most = (int(there.min()), int(there.max())) if there.size else (0, 0)
+        column, missing = nw.col(name).cast(nw.Int64) - least, most - least + 1
+        values = np.where(gone, missing, numbers - least)
+        place = where(column.is_null(), nw.lit(missing, dtype=nw.Int64), column) if gone.any() else column
         return cls(name, least, place, values, missing + 1)
 
 

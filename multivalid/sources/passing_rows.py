@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, NamedTuple, Protocol
 
 import narwhals as nw
@@ -20,7 +21,6 @@ from multivalid.sources.key_codes import Digits
 from multivalid.sources.looked_up import CODE, Lines
 from multivalid.sources.memory import MemorySource
 
-Copies = dict[bool, Copied]  # by whether rows are held out
 TABLES = 4  # of lines by code that are kept
 
 
@@ -68,7 +68,10 @@ class OutOfCopies:
         self._line_of = lru_cache(TABLES)(self._table)
 
     def parts(self) -> Iterator[tuple[Copied, Run]]:
-        return ((copied, run) for copied in self._copies for run in copied.runs)
+        runs = [[(copied, run) for run in copied.runs] for copied in self._copies]
+        return (
+            part for parts in zip_longest(*runs) for part in parts if part is not None
+        )  # a file after the other: lanes do not wait
 
     def read(self, part: tuple[Copied, Run]) -> Columns:
         return self._columns(part[1], part[0].read(part[1]))

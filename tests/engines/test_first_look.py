@@ -21,6 +21,9 @@ from multivalid.sources.engine_opening import open_engine
 from multivalid.sources.key_codes import KeyColumn, Tally, codes_of, digits_of, values_of
 from multivalid.sources.lanes import in_lanes
 from multivalid.sources.passing_rows import OutOfCopies
+from tests.kernels.both import loop
+
+__all__ = ["loop"]
 
 GROUPS = ["a", "b > 3", "flag"]
 
@@ -145,6 +148,7 @@ def test_codes_and_back() -> None:
     assert digits_of([KeyColumn(np.array([0, 1 << 40]), None)]) is None
 
 
+@pytest.mark.usefixtures("loop")
 def test_combinations_add_up_whatever_their_codes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_codes, "MOST_TABLES", 2)
     rng, tally, every = np.random.default_rng(1), Tally(1_000), []
@@ -152,7 +156,7 @@ def test_combinations_add_up_whatever_their_codes(monkeypatch: pytest.MonkeyPatc
         columns = [KeyColumn(rng.integers(k, k + 4, 200), None), KeyColumn(rng.integers(0, 3, 200), rng.random(200) < 0.1)]
         digits = digits_of(columns)
         assert digits is not None
-        assert tally.add(digits, np.bincount(codes_of(columns, digits), minlength=int(np.prod([digit.size for digit in digits]))))
+        assert tally.add(digits, codes_of(columns, digits))
         every.append(values_of(codes_of(columns, digits), digits))
     assert tally.close()
     assert tally.lines is not None
@@ -161,8 +165,12 @@ def test_combinations_add_up_whatever_their_codes(monkeypatch: pytest.MonkeyPatc
         (*line, n) for line, n in zip(expected.T.tolist(), often.tolist(), strict=True)
     )
     few = Tally(3)
-    few.add(digits, np.ones(int(np.prod([digit.size for digit in digits])), dtype=np.intp))
+    few.add(digits, np.arange(np.prod([digit.size for digit in digits]), dtype=np.uint8))
     assert not few.close()
+    both = tally.plus(tally)
+    assert both.lines is not None
+    np.testing.assert_array_equal(both.lines[:-1], tally.lines[:-1])
+    np.testing.assert_array_equal(both.lines[-1], 2 * tally.lines[-1])
 
 
 def test_lanes_keep_the_order_and_hand_on_errors() -> None:
