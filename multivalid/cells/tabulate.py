@@ -107,6 +107,11 @@ class Histogram:
         by_group = by_code[1:] if self.shares is None else self.shares.T @ by_code
         return np.swapaxes(by_group.reshape(len(by_group), self.places, -1), 0, 1)
 
+    def whole(self) -> Array:
+        """The sums of all rows, whatever their code: (places, 1, columns)."""
+        assert self.sums is not None
+        return np.asarray(self.sums.reshape(self.size, self.places, -1).sum(axis=0)[:, None])
+
 
 def byte_histograms(by_row: Bits, places: int, groups: int) -> Iterator[tuple[NDArray[np.uint8], Histogram]]:
     """Groups that may overlap are counted by the bytes of eight of them: one histogram then serves eight groups, each the sum of the 128

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.sources.key_codes import Digits
+from multivalid.sources.lanes import in_lanes
 
 Columns = Sequence[NDArray[Any]]  # label, prediction, weight where weights differ, code
 
@@ -80,13 +81,10 @@ Copies = dict[bool, list[Copied]]  # by whether rows are held out
 def draw(copies: Sequence[Copied], rows: int, seed: int) -> Iterator[tuple[Run, list[NDArray[Any]]]]:
     """About so many rows of all copies, at random, run by run; all where there are no more."""
     rng, of = np.random.default_rng(seed), sum(copied.rows for copied in copies)
-    for copied in copies:
-        for run in copied.runs:
-            columns = copied.read(run)
-            if rows < of:
-                places = _some(run.rows, rows / of, rng)
-                columns = [column[places] for column in columns]
-            yield run, columns
+    drawn = (
+        (copied, run, _some(run.rows, rows / of, rng) if rows < of else slice(None)) for copied in copies for run in copied.runs
+    )
+    return in_lanes(drawn, lambda lane, part: (part[1], [column[part[2]] for column in part[0].read(part[1])]))
 
 
 def _some(rows: int, share: float, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -22,7 +22,7 @@ from multivalid.sources.lanes import LANES, in_lanes
 from multivalid.sources.looked_up import LineMembers, PassingMembers
 from multivalid.sources.passing_rows import Passing, widened
 
-SLICE = 1 << 14  # rows at a time: columns stay in the cache
+SLICE = 1 << 16  # rows at a time: columns stay near, and lanes seldom wait for Python
 MOST_CELLS = 200_000  # (line × number) up to which lines are counted, and groups read off them
 
 
@@ -79,16 +79,19 @@ class _Keys:
 
     def __init__(self, members: Membership, size: int) -> None:
         self.counted: list[tuple[NDArray[Any] | None, Callable[[], Histogram]]] = []
+        self.everyone: int | None = None  # the place of everyone's sums, which are those of any other part's codes together
         if size * members.rows <= MOST_CELLS:
             shares = unpack(members.by_row(), members.groups).astype(np.float64)
             self.counted.append((None, lambda: Histogram(members.rows, size, shares)))
             return
         for block in members.parts:
-            if isinstance(block, Coded):
+            if not isinstance(block, Coded):
+                for codes, part in byte_histograms(block.by_row(), size, block.size):
+                    self.counted.append((codes, partial(Histogram, part.size, size, part.shares)))
+            elif self.everyone is None and len(members.parts) > 1 and block.size == 1 and block.codes.all():
+                self.everyone = len(self.counted)
+            else:
                 self.counted.append((block.codes, partial(Histogram, block.size + 1, size, None)))
-                continue
-            for codes, part in byte_histograms(block.by_row(), size, block.size):
-                self.counted.append((codes, partial(Histogram, part.size, size, part.shares)))
 
     def of(self, line: NDArray[Any]) -> list[NDArray[Any]]:
         """The codes of rows by their lines."""
@@ -100,7 +103,7 @@ class _Table:
     """Sums over (number × group) that grow as rows pass by."""
 
     def __init__(self, keys: _Keys) -> None:
-        self._parts = [made() for _, made in keys.counted]
+        self._parts, self._everyone = [made() for _, made in keys.counted], keys.everyone
         self._order: list[int] = []
 
     def add(self, codes: Sequence[NDArray[Any]], asked: Counted, ones: Array | None) -> None:
@@ -113,4 +116,7 @@ class _Table:
 
     def sums(self) -> Array:
         """(size, groups, columns)."""
-        return np.concatenate([part.table()[:, :, self._order] for part in self._parts], axis=1)
+        tables = [part.table() for part in self._parts]
+        if self._everyone is not None:
+            tables.insert(self._everyone, self._parts[0].whole())
+        return np.concatenate([table[:, :, self._order] for table in tables], axis=1)
