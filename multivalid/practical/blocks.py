@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multivalid.cells.tabulate import Histogram
 from multivalid.groups.membership import Coded, Flagged, Membership
 from multivalid.groups.recode import FEWEST
 from multivalid.properties.base import Array
@@ -37,8 +38,9 @@ class CodeBlock(NamedTuple):
 
     def sums_of_lines(self, lines: NDArray[Any]) -> Array:
         """Σ of each line (lines × rows) over the rows of each group: lines × groups."""
-        keys = self.codes[:, None] * np.intp(len(lines)) + np.arange(len(lines))
-        return _sums(keys.ravel(), lines.T.ravel(), (self.size + 1) * len(lines)).reshape(-1, len(lines))[1:].T
+        counted = Histogram(self.size + 1, 1, None)
+        counted.add(self.codes, np.zeros(self.codes.size, dtype=np.intp), list(lines.astype(np.float64)))
+        return np.asarray(counted.table()[0, :, : len(lines)].T)
 
     def sums_of_pairs(self, other: CodeBlock, values: Array) -> Array:
         """Σ of values over the rows of each pair of groups."""

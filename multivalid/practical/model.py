@@ -149,8 +149,10 @@ class Model:
             base = base + coded
             index += coded.astype(np.float32)
         np.maximum(index - self.bend_knots.astype(np.float32)[:, None], 0, out=features[curve:bend])
+        factors = {self.shifts.size: standard}
+        factors |= {i: groups.holds(i).astype(np.float32) for i in set(self.pairs.ravel().tolist()) - set(factors)}
         for row, (i, j) in zip(features[shift:product], self.pairs.T, strict=True):
-            np.multiply(groups.holds(i), groups.holds(j) if j < self.shifts.size else standard, out=row)
+            np.multiply(factors[i], factors[j], out=row)
         if self.twists.size:
             rows = features[product:].reshape(1 + self.bends.size, 1 + self.knots.size, -1)
             np.multiply(index, features[1:curve], out=rows[0])

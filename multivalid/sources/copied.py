@@ -75,9 +75,6 @@ class Copied:
         return [buffer[a:b].view(kind) for a, b, kind in zip(ends, ends[1:], run.types, strict=False)]
 
 
-Copies = dict[bool, list[Copied]]  # by whether rows are held out
-
-
 def draw(copies: Sequence[Copied], rows: int, seed: int) -> Iterator[tuple[Run, list[NDArray[Any]]]]:
     """About so many rows of all copies, at random, run by run; all where there are no more."""
     rng, of = np.random.default_rng(seed), sum(copied.rows for copied in copies)

@@ -15,9 +15,9 @@ from multivalid.atoms.seen import Seen
 from multivalid.groups.family import Groups
 from multivalid.groups.lazy import COUNT
 from multivalid.groups.remote import Frame, fetch
-from multivalid.sources.copied import Copies
 from multivalid.sources.first_look import Reader, look_passing
 from multivalid.sources.guesses import Guesses
+from multivalid.sources.passing_rows import Copies
 from multivalid.sources.tally import FEWEST_EACH, MOST_TALLIED, columns_asked, to_tally
 
 TOGETHER = 64  # combinations up to which one look gives totals and counts: many sums over many combinations cost more than two

@@ -12,10 +12,9 @@ import narwhals as nw
 from multivalid.atoms.names import BEFORE, PREDICTION
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame, fetch
-from multivalid.sources.copied import Copies
 from multivalid.sources.holdout import held_out
 from multivalid.sources.joined import add_predictions
-from multivalid.sources.passing_rows import OutOfCopies, OutOfEngine, Passing
+from multivalid.sources.passing_rows import Copies, OutOfCopies, OutOfEngine, Passing
 from multivalid.sources.predicting import Origin, Predicting
 from multivalid.sources.totals import Totals
 

@@ -17,9 +17,10 @@ from multivalid.atoms.partitions import batches
 from multivalid.atoms.seen import Seen
 from multivalid.groups.lazy import COUNT
 from multivalid.groups.remote import Frame
-from multivalid.sources.copied import Copied, Copies
+from multivalid.sources.copied import Copied
 from multivalid.sources.key_codes import Digits, KeyColumn, Tally, codes_of, digits_of
 from multivalid.sources.lanes import LANES, in_lanes
+from multivalid.sources.passing_rows import Copies
 from multivalid.sources.row_order import RowOrder
 
 Column = NDArray[Any]

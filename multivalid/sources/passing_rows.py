@@ -21,6 +21,7 @@ from multivalid.sources.key_codes import Digits
 from multivalid.sources.looked_up import CODE, Lines
 from multivalid.sources.memory import MemorySource
 
+Copies = dict[bool, list[Copied]]  # by whether rows are held out
 TABLES = 4  # of lines by code that are kept
 
 
