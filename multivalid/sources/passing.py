@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from multivalid.cells.tabulate import Histogram, byte_histograms
 from multivalid.evaluators import Arrays
-from multivalid.groups.membership import Coded, Membership, everyone, unpack
+from multivalid.groups.membership import Coded, Membership, unpack
 from multivalid.properties.base import Array
 from multivalid.sources.lanes import LANES, in_lanes
 from multivalid.sources.looked_up import LineMembers, PassingMembers
@@ -27,12 +27,15 @@ MOST_CELLS = 200_000  # (line × number) up to which lines are counted, and grou
 
 
 class Counted(NamedTuple):
-    """Columns to be summed over (number × group), or by number alone; the column of weights stands for ones where every weight is one."""
+    """Columns to be summed over (number × group); the column of weights stands for ones where every weight is one.
+
+    `whole` are columns summed over all rows alone: they come after the others, the same for every number and group.
+    """
 
     number: NDArray[np.intp]
     size: int
     columns: Sequence[Array]
-    whole: bool = False
+    whole: Sequence[Array] = ()
 
 
 class Batch(NamedTuple):
@@ -51,9 +54,7 @@ class Batch(NamedTuple):
 def tabulate_passing(rows: Passing, kernel: Callable[[Batch], list[Counted]]) -> list[Array]:
     """Σ of every column over the rows of each (number, group): (size, groups, columns) for each table that the kernel asks for."""
     lanes: list[list[_Table]] = [[] for _ in range(LANES)]
-    members = rows.lines.membership
-    alone = Membership.of([everyone(members.rows)], members.rows)
-    keys = cache(lambda size, whole: _Keys(alone if whole else members, size))
+    keys = cache(partial(_Keys, rows.lines.membership))  # by the size of the tables
     ones = np.ones(SLICE)
 
     def work(lane: int, part: Any) -> None:
@@ -63,10 +64,10 @@ def tabulate_passing(rows: Passing, kernel: Callable[[Batch], list[Counted]]) ->
             labels, predictions = widened(columns.labels[here]), widened(columns.predictions[here])
             weights = ones[: labels.size] if columns.weights is None else widened(columns.weights[here])
             asked = kernel(Batch(labels, predictions, weights, columns.line[here]))
-            lanes[lane] = lanes[lane] or [_Table(keys(one.size, one.whole)) for one in asked]
-            codes = {(one.size, one.whole): keys(one.size, one.whole).of(columns.line[here]) for one in asked}
+            lanes[lane] = lanes[lane] or [_Table(keys(one.size)) for one in asked]
+            codes = {size: keys(size).of(columns.line[here]) for size in {one.size for one in asked}}
             for table, one in zip(lanes[lane], asked, strict=True):
-                table.add(codes[one.size, one.whole], one, weights if columns.weights is None else None)
+                table.add(codes[one.size], one, weights if columns.weights is None else None)
 
     for _ in in_lanes(rows.parts(), work):
         pass
@@ -105,6 +106,7 @@ class _Table:
     def __init__(self, keys: _Keys) -> None:
         self._parts, self._everyone = [made() for _, made in keys.counted], keys.everyone
         self._order: list[int] = []
+        self._whole: Array = np.zeros(0)
 
     def add(self, codes: Sequence[NDArray[Any]], asked: Counted, ones: Array | None) -> None:
         """Add the columns of some rows; one and the same column is summed once, and `ones` is known to be that."""
@@ -113,10 +115,13 @@ class _Table:
         self._order = [place[id(column)] for column in asked.columns]
         for here, part in zip(codes, self._parts, strict=True):
             part.add(here, asked.number, list(unlike.values()))
+        whole = np.array([column.sum() for column in asked.whole])
+        self._whole = self._whole + whole if self._whole.size else whole
 
     def sums(self) -> Array:
         """(size, groups, columns)."""
         tables = [part.table() for part in self._parts]
         if self._everyone is not None:
             tables.insert(self._everyone, self._parts[0].whole())
-        return np.concatenate([table[:, :, self._order] for table in tables], axis=1)
+        made = np.concatenate([table[:, :, self._order] for table in tables], axis=1)
+        return np.concatenate([made, np.broadcast_to(self._whole, (*made.shape[:2], self._whole.size))], axis=2)

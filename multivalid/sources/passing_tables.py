@@ -54,7 +54,7 @@ def terms_passing(source: EngineRows, predictor: Predicting, terms: Terms) -> Ar
     def kernel(batch: Batch) -> list[Counted]:
         columns = terms(Arrays(), batch.predictions, batch.predicted(predictor, of_lines), batch.labels, batch.weights)
         cut, nowhere = len(columns) - terms.whole, np.zeros(batch.labels.size, dtype=np.intp)
-        return [Counted(nowhere, 1, columns[:cut]), Counted(nowhere, 1, columns[cut:], whole=True)]
+        return [Counted(nowhere, 1, columns[:cut], columns[cut:])]
 
-    by_group, whole = tabulate_passing(rows, kernel)
-    return np.concatenate([by_group[0], np.repeat(whole[0], by_group.shape[1], axis=0)], axis=1)
+    (table,) = tabulate_passing(rows, kernel)
+    return np.asarray(table[0])
