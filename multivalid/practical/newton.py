@@ -80,9 +80,11 @@ class _Search:
         self.loss.widen(self.eta, self.rows, max(SHARE, self.wide))
         parts, self.damper = hessian(self.model, self.rows, self.loss)
         self.hessian = parts.sum(axis=0)
-        # ΣwV² over the curvature of the intercept: how much of M one parameter gains from noise alone.
+        # ΣwV² over the curvature of the intercept: how much of M one parameter gains from noise alone. It gains by moving √spread over
+        # the curvature, and no coefficient moves farther than `LONGEST`, however little curvature the labels show.
         spread = float(np.sum(self.identification**2 / self.rows.weights))
-        self.noise = max(spread / max(float(self.hessian[0, 0]), 1e-300), 1e-100)  # labels without noise: a fit without ridge
+        curvature = max(float(self.hessian[0, 0]), np.sqrt(spread) / LONGEST, 1e-300)
+        self.noise = max(spread / curvature, 1e-100)  # labels without noise: a fit without ridge
         if self.wide <= SHARE and self.tuned < 4:
             chosen = choose_ridge(self.model, self.gradient, parts, self.noise)
             self.settled = 0.7 < chosen / self.ridge < 1.4

@@ -11,6 +11,7 @@ MOST_DIRECT = 250  # coefficients
 STEADY = 1e-6  # of the mean diagonal, so that groups that repeat each other do no harm
 NEAR = 1e-10  # of the right side: what conjugate gradients may leave
 NEAR_ENOUGH = 1e-5  # the same where several ridges are only compared
+LEAST = 1e-100  # added where there is no curvature at all: the square of what is solved for is still a number
 MOST_STEPS = 100  # overlapping groups may need more; they are solved directly
 
 
@@ -40,7 +41,7 @@ def solve_each(matrix: Array, ridges: Array, right: Array, few: NDArray[np.bool_
 
 
 def _steady(matrix: Array, ridge: Array) -> Array:
-    return np.asarray(ridge + STEADY * np.trace(matrix) / matrix.shape[0] + 1e-300)
+    return np.asarray(ridge + STEADY * np.trace(matrix) / matrix.shape[0] + LEAST)
 
 
 def _conjugate(matrix: Array, ridges: Array, right: Array, few: NDArray[np.bool_], near: float) -> Array | None:

@@ -299,3 +299,13 @@ def test_a_certificate_asked_for_later_speaks_of_the_rows_fitted() -> None:
     assert later.certificate.to_json() == expected
     assert later.certificate is later.certificate
     assert copy.deepcopy(copied).certificate.to_json() == expected
+
+
+@pytest.mark.parametrize("tau", [0.1, 0.5])
+def test_quantiles_of_events_whose_labels_are_nowhere_near(tau: float) -> None:
+    # All labels are 0 or 1 and no row lies within the window of the slope: there is no curvature to divide by.
+    rng = np.random.default_rng(0)
+    y, said, groups = (rng.random(100_000) < 0.05) * 1.0, rng.random(100_000), rng.random((4, 100_000)) < 0.3
+    made = mv.multicalibrate(y, said, groups=list(groups), property=mv.Quantile(tau))
+    assert (made.predict(said, groups=list(groups)) == 0).all()
+    assert made.certificate.status == "converged"
