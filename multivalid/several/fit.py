@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.audit.audit import audit_source
-from multivalid.batch.statement import add_holdout, add_verdict
+from multivalid.batch.statement import add_holdout, test_when_read
 from multivalid.practical.certify import certify
 from multivalid.practical.goal import level_grid
 from multivalid.properties.target import Array, Target
@@ -65,8 +66,8 @@ def fit(rows: Rows, target: Target, goal: Goal, *, held: Rows | None = None) -> 
                 one = certify(alone, prop, grid, moves, steps, alpha=goal.alpha[k], stopped=worked.stopped, note=said)
             else:
                 one = after_constraint(worked.stated[k], alone, prop, grid)
-                if seen is None and one.status == "converged":
-                    one = add_verdict(one, audit_source(alone, prop, grid, beyond=True, values=False), "the rows fitted")
+                if seen is None:
+                    one = test_when_read(one, partial(audit_source, alone, prop, grid, beyond=True, values=False))()
             parts.append(one if seen is None else add_holdout(one, seen.column(k), prop))
         return SeveralCertificate.of(
             mode=goal.mode,
