@@ -19,7 +19,6 @@ from multivalid.discover.grow import Node, grow
 from multivalid.discover.histogram import add_to_rows
 from multivalid.evaluators import DenseMembers
 from multivalid.groups.membership import Membership
-from multivalid.practical.accept import z_statistic
 from multivalid.properties.base import Array
 from multivalid.several.forest import ColumnTrees
 from multivalid.several.tree_columns import TreeColumn, columns_of
@@ -68,8 +67,6 @@ class Trial:
         After how many the rows held out lose least.
     there : array (columns, rows)
         η of the rows held out after these.
-    z : float
-        By how many standard errors they lean towards it from where the trees started.
     """
 
     def __init__(self, start: Array, cut: int, losses: Losses, given: Array, membership: Membership, rounds: int) -> None:
@@ -81,7 +78,7 @@ class Trial:
         self.held = losses.take(held)
         judge = _Judge(start[:, held], self.held, self.codes[held])
         made = _rounds(self.columns, start[:, rest], losses.take(rest), self.codes[rest], rounds, judge)
-        self.rounds, self.there, self.z = judge.rounds, judge.there, judge.evidence(start[:, held])
+        self.rounds, self.there = judge.rounds, judge.there
         self.trees = [some[: judge.rounds] for some in made]
         self.rounds_of_all = round(judge.rounds * count / rest.size)
 
@@ -101,11 +98,6 @@ class _Judge:
         self.eta, self.losses, self.codes = np.array(eta, order="C"), losses, codes
         self.rounds, self.seen = 0, 0
         self.best, self.there = losses.losses(self.eta), self.eta.copy()
-
-    def evidence(self, start: Array) -> float:
-        """By how many standard errors the rows lean from where they started towards the best round."""
-        lean, known = self.losses.leans(start, self.there)
-        return z_statistic(lean, float(known.sum()))
 
     def go_on(self, trees: Sequence[Node]) -> bool:
         """Count one more round."""

@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multivalid.evaluators import Arrays, Evaluator, Members, in_memory
-from multivalid.practical.accept import sharing_rows, t_statistic
-from multivalid.practical.data import Matching, Outcomes
+from multivalid.practical.accept import sharing_rows, t_statistic, z_statistic
+from multivalid.practical.data import Matching, Outcomes, shuffle, unit_numbers
 from multivalid.practical.goal import NEEDED_ROWS
 from multivalid.properties.base import Array
 from multivalid.properties.target import Target
@@ -22,6 +23,7 @@ from multivalid.several.mixture import Mixture, crossed
 from multivalid.several.predictor import ColumnsPredictor
 from multivalid.sources.memory import MemorySource as Rows
 
+NOTHING_GAINED = "Trees over groups and all columns: the first ones gained nothing on held-out rows, dropped."
 ENOUGH = 100_000  # rows for the first trees, which only say whether any gain anything
 
 
@@ -38,47 +40,53 @@ def with_trees(
 ) -> tuple[Grown | None, str]:
     """Trees on top of `ground`, if they are better than `rival` on rows held out, and what to say of them; `rows` keep the constraint.
 
-    Held out are the first rows in the order that the seed draws: a tenth, or with `anew` a fifth, and trees that are kept are then grown
-    again on all rows.
+    Held out are the first rows in the order that the seed draws, whole clusters: a tenth, or with `anew` a fifth, and trees that are kept
+    are then grown again on all rows.
     """
-    if len(rows) < boost.LEAST_ROWS:
+    held_out = 5 if anew else 10
+    if not _enough(rows, held_out):
         return None, ""
-    tried = _Tried.of(rows, target, ground, rival, seed, boost.MOST_ROUNDS, 5 if anew else 10)
+    tried = _Tried.of(rows, target, ground, rival, seed, boost.MOST_ROUNDS, held_out)
     trial, gained = tried.trial, tried.before - tried.after
-    gain, t = float(gained.mean()), t_statistic(gained)
+    if trial.rounds == 0:
+        return None, NOTHING_GAINED
+    gain, units = float(gained.mean()), tried.by_unit(gained)
+    t = t_statistic(units)
     corrected = rival.together is not None or any(part.model is not None for part in rival.links)
-    found = f"t = {t:.1f}" if corrected else f"z = {trial.z:.1f}"
-    enough = t >= boost.NEEDED_FOR_MORE if corrected else trial.z > boost.NEEDED_FOR_ANY and gain > 0
+    found = f"t = {t:.1f}" if corrected else f"z = {tried.evidence:.1f}"
+    enough = t >= boost.NEEDED_FOR_MORE if corrected else tried.evidence > boost.NEEDED_FOR_ANY and gain > 0
     said = f"Trees over groups and all columns: held-out loss gain {gain:.3g} ({found}), "
-    if not (enough and trial.rounds > 0 and sharing_rows(gained) >= NEEDED_ROWS):
+    if not (enough and sharing_rows(units) >= NEEDED_ROWS):
         return None, f"{said}dropped."
     trees = trial.grown_again(tried.start) if anew else trial.grown()
     mixture = tried.mixture
     if mixture is None:
-        return Grown(trees, None), f"{said}kept, in place of patches and of richer models."
+        return Grown(trees, None), f"{said}kept{', in place of patches' if rival.patches else ''}."
     return Grown(trees, mixture), f"{said}kept, {mixture.share:.2f} of them beside {1 - mixture.share:.2f} of what was kept before."
 
 
 def improve(rows: Rows, target: Target, ground: ColumnsPredictor, seed: int) -> bool:
     """Whether the first trees that stand on `ground` make it better on rows held out."""
-    if len(rows) < boost.LEAST_ROWS:
+    if not _enough(rows, 5):
         return False
     tried = _Tried.of(rows, target, ground, ground, seed, boost.FIRST, 5, ENOUGH)
     trial = tried.trial
-    return trial.rounds > 0 and t_statistic(tried.before - trial.held.losses(trial.there)) >= boost.NEEDED_FOR_MORE
+    gained = tried.before - trial.held.losses(trial.there)
+    return trial.rounds > 0 and t_statistic(tried.by_unit(gained)) >= boost.NEEDED_FOR_MORE
 
 
 @dataclass(frozen=True)
 class _Tried:
-    """Trees on top of `ground` beside `rival`, on rows in the order that the seed draws, and what they stand on.
+    """Trees on top of `ground` beside `rival`, and what they stand on.
 
-    `before` is what the rival loses on the rows held out, `stood` its η there.
+    `before` is what the rival loses on the rows held out, `stood` its η there; `unit` numbers what shares its luck: rows, or clusters.
     """
 
     trial: boost.Trial
     start: Array
     before: Array
     stood: Array
+    unit: NDArray[np.intp]
 
     @classmethod
     def of(
@@ -92,9 +100,11 @@ class _Tried:
         held_out: int,
         most: int = sys.maxsize,
     ) -> _Tried:
-        """With one row of so many held out, and grown on at most so many."""
-        cut = len(rows) // held_out
-        mixed = rows.take(np.random.default_rng(seed).permutation(len(rows))[: cut + most])
+        """With one row of so many held out, or one cluster, and grown on at most so many."""
+        order = shuffle(np.arange(len(rows)), rows.cluster, np.random.default_rng(seed))
+        unit = unit_numbers(len(rows), None if rows.cluster is None else rows.cluster[order])
+        cut = int(np.searchsorted(unit, (unit[-1] + 1) // held_out))
+        mixed = rows.take(order[: cut + most])
         outcomes = Outcomes(mixed.labels, mixed.weights / mixed.weights.mean())
         held = mixed.take(np.arange(cut))
         before = outcomes.weights[:cut] * target.losses(rival.predict(held.predictions, held.membership), held.labels)
@@ -102,9 +112,21 @@ class _Tried:
         if not target.coupled:
             scales = [Matching(one.predicted, part.link) for one, part in zip(target.coordinates, ground.links, strict=True)]
             losses = OwnScales(target, scales, outcomes)
-        start, seen = _starts(ground, mixed), np.column_stack(ground.looked_at(Arrays(), list(mixed.predictions.T)))
+        start = _starts(ground, mixed)
+        seen = np.column_stack(ground.looked_at(Arrays(), list(mixed.predictions.T)))
         stood = _starts(rival if rival.together is not None or rival.parts else ground, held)
-        return cls(boost.Trial(start, cut, losses, seen, mixed.membership, rounds), start, before, stood)
+        return cls(boost.Trial(start, cut, losses, seen, mixed.membership, rounds), start, before, stood, unit[:cut])
+
+    def by_unit(self, values: Array) -> Array:
+        """Sums over what shares its luck, of the rows held out."""
+        return np.bincount(self.unit, weights=values).astype(np.float64)
+
+    @cached_property
+    def evidence(self) -> float:
+        """By how many standard errors the rows held out lean towards the trees from where these started."""
+        held = self.trial.held
+        lean, known = held.leans(self.start[:, : len(self.unit)], self.trial.there)
+        return z_statistic(self.by_unit(lean), float(known.sum()))
 
     @cached_property
     def mixture(self) -> Mixture | None:
@@ -117,6 +139,12 @@ class _Tried:
         """What trees lose on the rows held out, mixed as the other half of them chooses."""
         held, there = self.trial.held, self.trial.there
         return held.losses(crossed(self.stood, there, held.codes, held.outcomes.weights) if isinstance(held, OneWhole) else there)
+
+
+def _enough(rows: Rows, held_out: int) -> bool:
+    """Whether one row, or cluster, of so many can say anything."""
+    units = len(rows) if rows.cluster is None else np.unique(rows.cluster).size
+    return len(rows) >= boost.LEAST_ROWS and units // held_out >= NEEDED_ROWS
 
 
 def _starts(ground: ColumnsPredictor, rows: Rows) -> Array:

@@ -14,7 +14,7 @@ from multivalid.properties.target import Target
 from multivalid.several.by_theorem import fit_each
 from multivalid.several.goal import Goal
 from multivalid.several.predictor import ColumnsPredictor
-from multivalid.several.with_trees import improve, with_trees, without_patches
+from multivalid.several.with_trees import NOTHING_GAINED, improve, with_trees, without_patches
 from multivalid.sources.memory import MemorySource as Rows
 
 
@@ -57,7 +57,7 @@ def _together(rows: Rows, target: Target, goal: Goal, untouched: ColumnsPredicto
     if tried.kept is None or improve(rows, target, rival, goal.seed):
         grown, said = with_trees(rows, target, ground, rival, goal.seed, anew=len(rows) < ONE_SPLIT)
     else:
-        grown, said = None, "Trees over groups and all columns: the first ones gained nothing on held-out rows, dropped."
+        grown, said = None, NOTHING_GAINED
     model = tried.on_all_rows()
     if grown is None or grown.mixture is None:
         predictor = replace(untouched, together=model)

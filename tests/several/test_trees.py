@@ -180,3 +180,35 @@ def test_trees_without_ground_are_refused(fan):
     data["parts"] = []
     with pytest.raises(ModelFileError, match="stand on"):
         ColumnsPredictor.from_json(data, len(fan.groups.names), QUANTILES)
+
+
+def shared_luck(seed, clusters=300, size=20):
+    """Widths, groups and luck are those of a cluster: its rows are alike, and wrong alike; the forecasts are right."""
+    rng = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(clusters), size)
+    width, luck = np.exp(rng.normal(0, 0.5, clusters))[cluster], rng.normal(size=clusters)[cluster]
+    x, groups = rng.normal(size=cluster.size), (rng.random((3, clusters)) < 0.4)[:, cluster]
+    y = x + width * (0.8 * luck + 0.6 * rng.normal(size=cluster.size))
+    return y, x[:, None] + width[:, None] * np.array([-1.2815515655, 0.0, 1.2815515655]), list(groups), cluster
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_clusters_are_held_out_whole(seed):
+    y, said, groups, cluster = shared_luck(seed)
+    mixed = np.random.default_rng(seed).permutation(y.size)  # the rows of a cluster need not stand together
+    made = mv.multicalibrate(
+        y[mixed], said[mixed], groups=[group[mixed] for group in groups], property=QUANTILES, cluster=cluster[mixed]
+    )
+    assert made.predictor.trees is None
+
+
+def test_rows_that_do_not_share_their_luck_would_confirm_that():
+    y, said, groups, _ = shared_luck(0)
+    assert mv.multicalibrate(y, said, groups=groups, property=QUANTILES).predictor.trees is not None
+
+
+def test_too_few_clusters_hold_nothing_out_for_trees():
+    data = told_by_width(6000, 1)
+    made = mv.multicalibrate("y", COLUMNS, groups=["a", "b"], data=data, property=QUANTILES, cluster=np.arange(6000) // 100)
+    assert made.predictor.trees is None
+    assert "Trees" not in made.certificate.note
