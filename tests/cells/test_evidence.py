@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import multivalid as mv
 from multivalid.cells.clusters import BLOCKS, ClusterTest, cluster_sums, level_blocks
 from multivalid.cells.coins import lower_tail, upper_tail
 from multivalid.cells.evidence import CoinEvidence, NoiseEvidence
 from multivalid.cells.finite import finite_limits
+from multivalid.cells.gather import ChanceTerms
 from multivalid.cells.limits import coin_limits, noise_limits
 from multivalid.cells.merge import add_up, count, join_levels
 from multivalid.cells.pearson import lower_tail as bent_low
@@ -20,6 +22,7 @@ from multivalid.cells.pearson import upper_tail as bent_high
 from multivalid.cells.residual import NEIGHBOURS, NoiseTest, larger_skewness, skewed_tails, smooth
 from multivalid.cells.terms import Coverage, Residual, Row, TwoValued
 from multivalid.cells.two_valued import CoinTest
+from multivalid.properties.ops import NUMPY
 
 LEVELS, ROWS = 9, 1500
 
@@ -494,3 +497,34 @@ def test_few_heavy_coins_decide():
         effective = sums["u2"] ** 2 / sums["u4"]
         assert (effective < min(4, u.size) * (1 - 1e-6)) == few
         assert CoinTest({name: np.array([[value]]) for name, value in sums.items()}).few().tolist() == [few]
+
+
+@pytest.mark.parametrize("prop", [mv.Mean(), mv.Expectile(0.8), mv.Quantile(0.3)], ids=repr)
+@pytest.mark.parametrize("ends", [(0.1, 0.9), (-0.5, 0.9), (0.1, 1.5)])
+def test_the_two_values_of_v_are_those_at_both_labels(prop, ends):
+    (coordinate,) = prop.coordinates
+    made = ChanceTerms.of(coordinate, binary=True, mean_weight=2.0, largest=3.0, ends=ends)
+    p, w = np.array([0.2, 0.5, 0.9]), np.array([1.0, 2.0, 3.0])
+    y = np.array([0.0, 1.0, 1.0])
+    v = np.asarray(prop.identify(p, y))
+    found = made.terms(NUMPY, [p], y, w, v)
+    low, high = (np.asarray(prop.identify(p, np.full(3, label))) for label in (1.0, 0.0))
+    if isinstance(prop, mv.Quantile):
+        low, high = -0.3, 0.7
+        assert found["tied"].tolist() == [0.0, 0.0, 0.0]
+    np.testing.assert_allclose(found["u"], w / 2 * (high - low))
+    np.testing.assert_allclose(found["u2"], (w / 2 * (high - low)) ** 2)
+    assert made.scale == 1.0
+    if not isinstance(prop, mv.Quantile):
+        assert ("beyond" in found) == (ends != (0.1, 0.9)), "predictions that leave the range of the labels"
+        np.testing.assert_allclose(found["ur"], w / 2 * high)
+
+
+@pytest.mark.parametrize(("largest", "scale"), [(3.0, 4.0), (4.0, 8.0), (0.3, 0.5), (0.0, 1.0), (math.inf, 1.0), (math.nan, 1.0)])
+def test_other_v_is_taken_in_units_of_a_power_of_two(largest, scale):
+    (coordinate,) = mv.Mean().coordinates
+    made = ChanceTerms.of(coordinate, binary=False, mean_weight=2.0, largest=largest, ends=(0.1, 0.9))
+    assert (made.scale, made.law) == (scale, Residual())
+    found = made.terms(NUMPY, [np.ones(2)], np.zeros(2), np.array([1.0, 4.0]), np.array([1.0, -3.0]))
+    np.testing.assert_allclose(found["x2"], [(0.5 / scale) ** 2, (6 / scale) ** 2])
+    np.testing.assert_allclose(found["w2v"], [0.25 / scale, -12 / scale])

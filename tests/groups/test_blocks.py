@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import multivalid as mv
+from multivalid.errors import InputError
 from multivalid.groups import blocks, fitting, membership
 from multivalid.groups.blocks import DateParts, Holds, Intervals, Product, Values, whole_codes
 from multivalid.groups.columns import Columns
@@ -185,3 +186,40 @@ def test_names_of_intervals():
     assert _outward_names("x", [-math.inf, 2.0, 3.25, 9.0]) == ["x < 2", "x in [2, 3.25)", "x >= 3.25"]
     assert _outward_names("x", [0.0, 1.0]) == ["x is not missing"]
     assert _interval_names("x", [1.00001, 1.00002, 3.0]) == ["x in [1.00001, 1.00002)", "x in [1.00002, 3.0]"]
+
+
+@pytest.mark.parametrize(
+    ("value", "whole"), [(2.0**53, True), (2.0**53 + 2, False), (-(2.0**53), True), (-(2.0**53) - 2, False), (0.5, False)]
+)
+def test_floats_are_whole_as_far_as_neighbours_are_told_apart(value, whole):
+    fitter = Fitter(Columns(pd.DataFrame({"x": [1.0, value, math.nan]})), ["x"])
+    if whole:
+        assert fitter.fit("x")[0].values == tuple(sorted((1, int(value))))
+    else:
+        with pytest.raises(InputError, match="holds fractions"):
+            fitter.fit("x")
+
+
+def test_whole_numbers_have_63_bits():
+    for value, accepted in ((2**63 - 1, True), (2**63, False)):
+        fitter = Fitter(Columns(pl.DataFrame({"x": pl.Series([value, 3], dtype=pl.UInt64)})), ["x"])
+        if accepted:
+            assert fitter.fit("x")[0].values == (3, value)
+        else:
+            with pytest.raises(InputError, match="beyond 64 bits"):
+                fitter.fit("x")
+
+
+@pytest.mark.parametrize("values", [["b", "a", None, "b"], [None, None], ["a", "a"], []])
+def test_texts_are_numbered_whether_some_or_all_are_missing(values):
+    number, texts = Columns(pl.DataFrame({"x": pl.Series("x", values, dtype=pl.String)})).texts("x")
+    assert [None if k < 0 else texts[k] for k in number.tolist()] == values
+    assert sorted(texts) == sorted({value for value in values if value is not None})
+
+
+def test_categories_that_are_declared_and_not_used_are_no_texts():
+    for values in (["b", None, "d", "b"], ["b", "d", "d", "b"]):
+        column = pd.Series(pd.Categorical(values, categories=["a", "b", "c", "d"]))
+        number, texts = Columns(pd.DataFrame({"x": column})).texts("x")
+        assert texts == ["b", "d"]
+        assert [None if k < 0 else texts[k] for k in number.tolist()] == values
