@@ -21,10 +21,10 @@ GROUPS = ["a", "b > 3", "site"]
 
 
 def rows(n: int = 4_000) -> pl.DataFrame:
-    """Few different labels and predictions, so that many rows are alike."""
+    """Few different labels and predictions, so that many rows are alike; one group is so far off that any order of the rows confirms it."""
     rng = np.random.default_rng(11)
     a, b = rng.integers(0, 5, n), rng.integers(0, 7, n)
-    y = np.round(rng.gamma(2.0, 1.0, n) * (1 + 0.5 * (a == 2)), 1)
+    y = np.round(rng.gamma(2.0, 1.0, n) * (1 + 2.0 * (a == 2)), 1)
     return pl.DataFrame({
         "y": y, "p": np.round(1 + rng.random(n), 1), "w": rng.integers(1, 4, n).astype(float), "a": a, "b": b,
         "site": rng.choice(["x", "it's", "ü"], n), "unused": rng.random(n),
