@@ -18,38 +18,60 @@ from multivalid.several.shares import LEAST, Shares
 from multivalid.several.shares_fit import ClassRows, Passes
 from multivalid.sources.memory import MemorySource as Rows
 
-RIDGES = (100.0, 20.0, 4.0)  # from few rows to many: coefficients of about 0.1, 0.2, 0.5
+RIDGES = (100.0, 20.0, 4.0, 0.8, 0.1, 0.01, 1e-3, 1e-4)  # from coefficients of about 0.1 to those of classes that never come
+BACK = 2  # steps by which the ridge of a richer stage starts before that of the last one
+DECIDING = 100_000  # rows on which models are fitted to choose among them; the one chosen is fitted on all
+NOTHING_LEFT = 1e-4  # of the loss of the input: what is lost below this is not worth another model
 ALONE = "Group shifts of all classes alone"  # few coefficients: in few rows, curves beside them follow noise
 STAGES = (ALONE, "Group shifts and curves of all classes", "Slopes of groups along the predictions", "Crossings of two groups")
 
 
 @dataclass(frozen=True)
-class Stage:
-    """A model for each ridge."""
-
-    name: str
-    models: Sequence[Shares]
-
-
-@dataclass(frozen=True)
 class Tried:
-    """What a stage does on rows that it was not fitted on, for each ridge: as in `accept.HeldOut`, (ridges, rows)."""
+    """What a model does on rows that it was not fitted on: as in `accept.HeldOut`; and the losses of the input there."""
 
     gains: Array
     leans: Array
     noise: Array
+    losses: Array
 
     @classmethod
-    def of(cls, rows: ClassRows, given: Array, models: Sequence[Shares]) -> Tried:
-        """Of models beside the probabilities given (classes, rows); losses are no larger than that of the least that counts."""
+    def of(cls, rows: ClassRows, given: Array, model: Shares) -> Tried:
+        """Of a model beside the probabilities given (classes, rows); losses are no larger than that of the least that counts."""
         label = rows.codes, np.arange(len(rows))
-        found = []
-        for model in models:
-            after = Passes(rows, model).shares(model)
-            lean, noise = lean_of_shares(given, after, rows.codes, rows.weights)
-            gain = rows.weights * (np.log(np.maximum(after[label], LEAST)) - np.log(np.maximum(given[label], LEAST)))
-            found.append((gain, lean, noise))
-        return cls(*(np.stack(some) for some in zip(*found, strict=True)))
+        after = Passes(rows, model).shares(model)
+        lean, noise = lean_of_shares(given, after, rows.codes, rows.weights)
+        losses = -rows.weights * np.log(np.maximum(given[label], LEAST))
+        return cls(losses + rows.weights * np.log(np.maximum(after[label], LEAST)), lean, noise, losses)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Rows to fit on, rows held out, and the probabilities given of these (classes, rows)."""
+
+    rows: ClassRows
+    held: ClassRows
+    given: Array
+
+
+@dataclass(frozen=True)
+class Step:
+    """A stage with the ridge that rows held out like best: its model in every fold, and what it does there."""
+
+    ridge: float
+    models: Sequence[Shares]
+    tried: Sequence[Tried]
+
+    @property
+    def gain(self) -> float:
+        """Over the input, on all rows held out."""
+        return float(sum(one.gains.sum() for one in self.tried))
+
+    @property
+    def exact(self) -> bool:
+        """Whether hardly anything is left to gain: groups or predictions determine the class."""
+        lost = float(sum(one.losses.sum() for one in self.tried))
+        return lost - self.gain <= NOTHING_LEFT * lost
 
 
 @dataclass(frozen=True)
@@ -62,6 +84,8 @@ class Fitted:
         The richest model that rows held out confirm; None where the input is as good.
     untouched : Shares
         The model that changes nothing, on which trees may stand.
+    exact : bool
+        Whether hardly anything is left to gain.
     report : str
         What held-out rows said.
     """
@@ -71,6 +95,7 @@ class Fitted:
     untouched: Shares
     stage: str
     ridge: float
+    exact: bool
     report: str
 
     def on_all_rows(self) -> Shares | None:
@@ -91,39 +116,69 @@ def fit(rows: Rows, target: Target, random_state: int) -> Fitted | str:
         rows.labels[order].astype(np.intp), rows.weights[order] / rows.weights.mean(), logs, rows.membership.take(order)
     )
     given = rows.predictions[order].T
-    tried: list[dict[str, Tried]] = []
-    made: list[Stage] = []
-    for out, rest in _splits(len(rows)):
-        made = list(stages(inner.take(rest)))
-        tried.append({one.name: Tried.of(inner.take(out), given[:, out], one.models) for one in made})
-    kept, ridge, report = confirmed(tried)
-    chosen = None if kept is None else next((one for one in made if one.name == kept), made[-1]).models[ridge]
-    lines = [NOTHING_DONE, *report] if kept is None else report
+    folds = [Fold(inner.take(rest), inner.take(out), given[:, out]) for out, rest in _splits(len(rows))]
+    made = steps(folds)
+    kept, report = confirmed(made)
+    chosen = None if kept is None else made[kept]
     still = Shares.new(shares_fit.directions_of(inner), inner.membership.groups - 1)
-    return Fitted(inner, chosen, still, kept or "", RIDGES[ridge], "\n".join(lines))
+    if chosen is None:
+        return Fitted(inner, None, still, "", RIDGES[0], False, "\n".join([NOTHING_DONE, *report]))
+    return Fitted(inner, chosen.models[-1], still, kept or "", chosen.ridge, chosen.exact, "\n".join(report))
 
 
-def stages(rows: ClassRows) -> Iterator[Stage]:
-    """Models of growing richness, each fitted on from the last: shifts of groups, curves, slopes of groups, crossings of two groups."""
-    model = Shares.new(shares_fit.directions_of(rows), rows.membership.groups - 1)
-    passes = Passes(rows, model)
-    for name in STAGES if len(rows) < ONE_SPLIT else STAGES[1:]:
-        if name == STAGES[2]:
-            slopes = shares_fit.slopes_of(model)
-            if not slopes:
-                continue
-            model = model.with_slopes(slopes)
-        elif name == STAGES[3]:
-            pairs = shares_fit.crossings_of(passes, model)
-            if not pairs.shape[1]:
-                return
-            model = model.with_crossings(pairs)
-        passes = Passes(rows, model)
-        curvature, models = passes.curvature(model), []
-        for ridge in RIDGES:
-            model = shares_fit.fit(passes, model, ridge, curvature, _free(name, model))
-            models.append(model)
-        yield Stage(name, models)
+def steps(folds: Sequence[Fold]) -> dict[str, Step]:
+    """Models of growing richness: shifts of groups, curves, slopes of groups, crossings of two groups.
+
+    Each is fitted on from the last that gained on rows held out, with ridges that weaken as long as these rows gain.
+    """
+    models = [Shares.new(shares_fit.directions_of(fold.rows), fold.rows.membership.groups - 1) for fold in folds]
+    found: dict[str, Step] = {}
+    best, first = 0.0, 0
+    for name in STAGES if len(folds) > 1 else STAGES[1:]:
+        passes = [wider(name, fold.rows, model, len(folds)) for fold, model in zip(folds, models, strict=True)]
+        if all(one is None for one in passes):
+            continue
+        step = _weakened(name, folds, passes, models, first, best)
+        found[name] = step
+        if step.gain > best:
+            models, best, first = list(step.models), step.gain, max(RIDGES.index(step.ridge) - BACK, 0)
+        if step.exact:
+            break
+    return found
+
+
+def wider(name: str, rows: ClassRows, model: Shares, shared: int = 1) -> Passes | None:
+    """The rows with the features of a stage; None where it has none that the model lacks."""
+    if name == STAGES[2]:
+        slopes = shares_fit.slopes_of(model)
+        return Passes(rows, model.with_slopes(slopes), shared) if slopes else None
+    passes = Passes(rows, model, shared)
+    if name == STAGES[3]:
+        pairs = shares_fit.crossings_of(passes, model)
+        return Passes(rows, model.with_crossings(pairs), shared) if pairs.shape[1] else None
+    return passes
+
+
+def _weakened(
+    name: str, folds: Sequence[Fold], passes: Sequence[Passes | None], models: Sequence[Shares], first: int, least: float
+) -> Step:
+    """The stage with the weakest ridge on the way to which rows held out gained at every step; the first must gain more than `least`."""
+    models = [model if one is None else one.model for one, model in zip(passes, models, strict=True)]
+    curvatures = [[] if one is None else one.curvature(one.model) for one in passes]
+    best: Step | None = None
+    for ridge in RIDGES[first:]:
+        models = [
+            model if one is None else shares_fit.fit(one, model, ridge, curvature, _free(name, model))
+            for one, model, curvature in zip(passes, models, curvatures, strict=True)
+        ]
+        step = Step(ridge, models, [Tried.of(fold.held, fold.given, model) for fold, model in zip(folds, models, strict=True)])
+        if best is not None and step.gain <= best.gain:
+            break
+        best = step
+        if step.gain <= least:
+            break
+    assert best is not None
+    return best
 
 
 def refit(rows: ClassRows, stage: str, start: Shares, ridge: float) -> Shares:
@@ -137,27 +192,23 @@ def _free(stage: str, model: Shares) -> shares_fit.Free:
     return ~model.bent if stage == ALONE else np.ones(model.bent.size, dtype=bool)
 
 
-def confirmed(parts: Sequence[Mapping[str, Tried]]) -> tuple[str | None, int, list[str]]:
-    """The last stage that held-out rows confirm, its ridge by number, and what each stage gained, in words."""
-    best = {
-        name: int(np.argmax(sum(part[name].gains.sum(axis=1) for part in parts if name in part)))
-        for name in STAGES
-        if any(name in part for part in parts)
-    }
+def confirmed(made: Mapping[str, Step]) -> tuple[str | None, list[str]]:
+    """The last stage that held-out rows confirm, and what each stage gained, in words."""
+    parts = zip(*(step.tried for step in made.values()), strict=True)
     held = [
         HeldOut(
-            {name: one.gains[best[name]] for name, one in part.items()},
-            {name: one.leans[best[name]] for name, one in part.items()},
-            {name: one.noise[best[name]] for name, one in part.items()},
+            {name: one.gains for name, one in zip(made, part, strict=True)},
+            {name: one.leans for name, one in zip(made, part, strict=True)},
+            {name: one.noise for name, one in zip(made, part, strict=True)},
         )
         for part in parts
     ]
     kept, report = choose(held, order=STAGES)
-    return kept, 0 if kept is None else best[kept], [f"{line}." for line in report]
+    return kept, [f"{line}." for line in report]
 
 
-def _splits(rows: int) -> Iterator[Sequence[NDArray[np.intp]]]:
-    """Rows held out and the others: one fifth where rows are many, else every fifth in turn, the first one last."""
+def _splits(rows: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Rows held out and others: one fifth where rows are many, else every fifth in turn, the first one last."""
     folds = np.array_split(np.arange(rows), FOLDS)
     for fold in folds[:1] if rows >= ONE_SPLIT else folds[::-1]:
-        yield fold, np.setdiff1d(np.arange(rows), fold, assume_unique=True)
+        yield fold, np.setdiff1d(np.arange(rows), fold, assume_unique=True)[:DECIDING]

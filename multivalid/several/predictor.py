@@ -90,7 +90,7 @@ class ColumnsPredictor:
     def ends(self, by: Evaluator, etas: Sequence[Any]) -> list[Any]:
         """Predictions from where they stand on their scales; the constraint is not restored yet."""
         if self.together is not None:
-            return [by.keep(f"column{k}", raised(by, eta)) for k, eta in enumerate(etas)]
+            return [by.keep(f"column{k}", share) for k, share in enumerate(raised(by, etas))]
         return [by.keep(f"column{k}", part.end(by, eta)) for k, (part, eta) in enumerate(zip(self.links, etas, strict=True))]
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +28,7 @@ KNOTS = 4
 LEAST = 1e-7  # a probability below this is taken as this
 FLAT = 1e-9  # a direction along which log-probabilities vary less is none
 LARGEST = 1e12  # in a file
-HIGHEST = 300.0  # its exponential is a number still, and so is the sum of many
+FARTHEST = 30.0  # exp(−30) is the least probability beside that of the likeliest class: no label is impossible
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Shares:
 
     def shares(self, by: Evaluator, predictions: Sequence[Any], members: Members) -> list[Any]:
         """Probabilities of all classes for rows of any kind, not divided by their sum yet."""
-        return [raised(by, eta) for eta in self.starts(by, predictions, members)]
+        return raised(by, self.starts(by, predictions, members))
 
     def starts(self, by: Evaluator, predictions: Sequence[Any], members: Members) -> list[Any]:
         """Their logarithms: the formula at the top of this file."""
@@ -218,9 +218,10 @@ class Shares:
         return cls(directions, pairs=np.array(pairs, dtype=np.intp).reshape(2, -1), **found)
 
 
-def raised(by: Evaluator, eta: Any) -> Any:
-    """A probability from its logarithm, not divided by the sum of all yet."""
-    return by.ops.exp(by.ops.minimum(eta, HIGHEST))
+def raised(by: Evaluator, etas: Sequence[Any]) -> list[Any]:
+    """Probabilities from their logarithms, as parts of that of the likeliest class; not divided by the sum of all yet."""
+    highest = by.keep("highest", reduce(by.ops.maximum, etas))
+    return [by.ops.exp(by.ops.maximum(eta - highest, -FARTHEST)) for eta in etas]
 
 
 _DIRECTIONS = ("weights", "center", "knots", "own_center", "own_scale", "own_knots")

@@ -27,6 +27,7 @@ from multivalid.several.shares import KNOTS, Directions, Shares
 Single = NDArray[np.float32]  # features and residuals: single precision is exact enough and twice as fast
 Free = NDArray[np.bool_]  # which coefficients of a class may move
 CHUNK = 1 << 12
+GUARD = 0.5  # over the root of its rows, the least ridge of a group: what few rows have not shown is not taken to be impossible
 KEPT = 400_000_000  # bytes of features that stay in memory; beyond, they are made anew for each pass
 CURVED_ROWS = 6_000  # the curvature needs fewer rows than the gradient
 SETTLING = 20_000  # rows that settle directions and knots
@@ -73,13 +74,29 @@ class Chunk:
 
 
 class Passes:
-    """Rows with their features, ready for pass after pass over them; `model` says which features there are."""
+    """Rows with their features, ready for pass after pass over them; `model` says which features there are.
 
-    def __init__(self, rows: ClassRows, model: Shares) -> None:
+    `shared`: among how many of its kind the memory is divided.
+    """
+
+    def __init__(self, rows: ClassRows, model: Shares, shared: int = 1) -> None:
         self.rows, self.model = rows, model
         classes, blocks = len(model.curve), rows.blocks
         numbers = classes * (2 + KNOTS) + model.curve.shape[1] + blocks.line_at.size + model.pairs.shape[1] + 4
-        self._kept = list(self._made()) if 4 * numbers * len(rows) <= KEPT else None
+        self._kept = list(self._made()) if 4 * numbers * len(rows) <= KEPT // shared else None
+
+    @cached_property
+    def guard(self) -> Array:
+        """The least ridge of each coefficient of a class.
+
+        Where a class never comes in a group of n rows, a ridge leaves it a probability of about ridge/n times the shift. None would
+        leave nothing, however few the rows are; with this, what is left falls with n^(3/2), as for a share that is likely to be 0.
+        """
+        groups = self.rows.membership
+        both = [np.count_nonzero(groups.mask(i + 1) & groups.mask(j + 1)) for i, j in self.model.pairs.T]
+        counts = np.concatenate([np.tile(groups.sizes()[1:], self.model.groups.shape[1]), both])
+        least = GUARD / np.sqrt(np.maximum(counts, 1.0))
+        return np.concatenate([np.zeros(self.model.curve.shape[1] + self.model.own.shape[1]), least])
 
     def chunks(self) -> Iterator[Chunk]:
         """All rows, some at a time."""
@@ -202,8 +219,8 @@ class Passes:
 def fit(passes: Passes, start: Shares, ridge: float, curvature: list[Array], free: Free) -> Shares:
     """The coefficients of least log loss plus ridge, from `start`; those that are not free stay."""
     both = np.outer(free, free)
-    metric = _Metric([np.where(both, block, 0.0) for block in curvature], ridge * start.penalty)
-    pull = ridge * start.penalty * free
+    metric = _Metric([np.where(both, block, 0.0) for block in curvature], np.maximum(ridge * start.penalty, passes.guard))
+    pull = np.maximum(ridge * start.penalty, passes.guard) * free
 
     def evaluate(flat: Array) -> tuple[float, Array]:
         table = metric.back(flat.reshape(start.table.shape))

@@ -24,6 +24,7 @@ from multivalid.several.predictor import ColumnsPredictor
 from multivalid.sources.memory import MemorySource as Rows
 
 NOTHING_GAINED = "Trees over groups and all columns: the first ones gained nothing on held-out rows, dropped."
+PROMISING = 2.0  # standard errors by which held-out rows lean towards the first trees; the t of so small a gain is half of that
 ENOUGH = 100_000  # rows for the first trees, which only say whether any gain anything
 
 
@@ -66,13 +67,11 @@ def with_trees(
 
 
 def improve(rows: Rows, target: Target, ground: ColumnsPredictor, seed: int) -> bool:
-    """Whether the first trees that stand on `ground` make it better on rows held out."""
+    """Whether the first trees that stand on `ground` are what rows held out lean towards."""
     if not _enough(rows, 5):
         return False
     tried = _Tried.of(rows, target, ground, ground, seed, boost.FIRST, 5, ENOUGH)
-    trial = tried.trial
-    gained = tried.before - trial.held.losses(trial.there)
-    return trial.rounds > 0 and t_statistic(tried.by_unit(gained)) >= boost.NEEDED_FOR_MORE
+    return tried.trial.rounds > 0 and tried.evidence >= PROMISING
 
 
 @dataclass(frozen=True)

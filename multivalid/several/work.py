@@ -54,7 +54,9 @@ def _together(rows: Rows, target: Target, goal: Goal, untouched: ColumnsPredicto
         return Worked(untouched, note=tried)
     ground, rival = replace(untouched, together=tried.untouched), replace(untouched, together=tried.kept)
     # Trees do best where they stand on the input alone, and take long there: first a look whether any improve on what is kept.
-    if tried.kept is None or improve(rows, target, rival, goal.seed):
+    if tried.exact:
+        grown, said = None, "Trees over groups and all columns: next to nothing is left to gain on held-out rows, not tried."
+    elif tried.kept is None or improve(rows, target, rival, goal.seed):
         grown, said = with_trees(rows, target, ground, rival, goal.seed, anew=len(rows) < ONE_SPLIT)
     else:
         grown, said = None, NOTHING_GAINED

@@ -63,11 +63,11 @@ def test_new_rows_are_covered_in_every_group(fitted_fan):
         np.testing.assert_allclose(share, TAUS, atol=0.04)
 
 
-def test_new_rows_have_the_right_class_shares_in_every_group(fitted_kinds):
+def test_new_rows_have_the_right_class_shares_in_every_group():
     _, said, _, groups, truth = kinds(40_000, seed=0)
-    after = fitted_kinds.predict(said, groups=list(groups.T))
+    after = _kinds(6000).predict(said, groups=list(groups.T))
     worst = max(np.abs((after - truth)[inside].mean(axis=0)).max() for inside in groups.T)
-    assert worst < 0.05
+    assert worst < 0.03
     assert worst < 0.25 * max(np.abs((said - truth)[inside].mean(axis=0)).max() for inside in groups.T)
 
 
@@ -333,3 +333,13 @@ def test_bad_features_are_told(change, message):
     label = "kind" if given["data"] is not None else data["kind"].to_numpy()
     with pytest.raises(InputError, match=message):
         mv.multicalibrate(label, said, groups=[], property=mv.Classes(["a", "b", "c"]), **given)
+
+
+def test_no_class_is_impossible_where_predictions_determine_it():
+    rng = np.random.default_rng(2)
+    said = rng.dirichlet(np.ones(3), 3000)
+    made = mv.multicalibrate(said.argmax(axis=1), said, groups=[rng.random(3000) < 0.5], property=mv.Classes(range(3)))
+    wild = np.maximum(rng.dirichlet(np.full(3, 0.05), 5000), 1e-300)
+    found = made.predict(wild, groups=[rng.random(5000) < 0.5])
+    assert found.min() > 1e-14
+    assert (found.argmax(axis=1) == wild.argmax(axis=1)).mean() > 0.98

@@ -13,7 +13,7 @@ from multivalid.groups.membership import Membership
 from multivalid.practical.data import Matching, Outcomes
 from multivalid.practical.link import LogOdds, OwnUnits
 from multivalid.several import boost, classes_fit, shares_fit
-from multivalid.several.classes_fit import ALONE, STAGES, Tried, confirmed
+from multivalid.several.classes_fit import ALONE, STAGES, Step, Tried, confirmed
 from multivalid.several.losses import OneWhole, OwnScales, lean_of_shares
 from multivalid.several.mixture import Mixture
 from multivalid.several.shares import Directions, Shares
@@ -182,22 +182,35 @@ def test_a_link_of_log_odds_hands_out_its_ends():
 
 
 # ---- what rows held out choose -------------------------------------------------------------------------------------------
-def test_a_stage_and_its_ridge_are_those_of_the_largest_gain():
-    rng = RNG(0)
+def _tried(gain, rows=300):
+    return Tried(gain + RNG(0).normal(0, 1e-3, rows), np.ones(rows), np.full(rows, 0.01), np.ones(rows))
 
-    def tried(gains, rows=300):
-        made = np.array(gains)[:, None] + rng.normal(0, 1e-3, (3, rows))
-        return Tried(made, np.ones((3, rows)), np.full((3, rows), 0.01))
 
-    parts = [{ALONE: tried([0.1, 0.3, 0.2]), STAGES[1]: tried([0.2, 0.1, 0.5])},
-             {ALONE: tried([0.4, 0.3, 0.2]), STAGES[1]: tried([0.6, 0.1, 0.1])}]  # fmt: skip
-    kept, ridge, report = confirmed(parts)
-    assert (kept, ridge) == (STAGES[1], 0), "0.8 in all, 0.6 for the last"
+def test_the_last_stage_that_gains_is_kept():
+    def step(*gains):
+        return Step(4.0, [], [_tried(gain) for gain in gains])
+
+    kept, report = confirmed({ALONE: step(0.1, 0.4), STAGES[1]: step(0.2, 0.6)})
+    assert kept == STAGES[1]
     assert [line.split(":")[0] for line in report] == list(STAGES[:2])
-    assert "gain 0.3 " in report[0], "0.6 in all for the second ridge, or 0.5 for the first"
-    lower = [{ALONE: tried([0.1, 0.3, 0.2]), STAGES[1]: tried([0.2, 0.1, 0.25])}]
-    assert confirmed(lower)[:2] == (ALONE, 1)
-    assert confirmed([{ALONE: tried([-0.1, -0.3, -0.2])}])[:2] == (None, 0)
+    assert "gain 0.25 " in report[0], "of both folds"
+    assert confirmed({ALONE: step(0.3), STAGES[1]: step(0.25)})[0] == ALONE
+    assert confirmed({ALONE: step(-0.1)})[0] is None
+
+
+@pytest.mark.parametrize(
+    ("gains", "least", "kept", "fits"),
+    [([0.1, 0.3, 0.2, 0.9], 0.0, 1, 3), ([0.3, 0.2], 0.0, 0, 2), ([0.1, 0.9], 60.0, 0, 1), ([0.1] * 7 + [0.2], 0.0, 0, 2)],
+)
+def test_ridges_weaken_as_long_as_rows_held_out_gain(gains, least, kept, fits, monkeypatch):
+    rows, base = class_rows(300)
+    start, seen = Shares.new(Directions.of(rows.logs, rows.weights), 4), []
+    monkeypatch.setattr(classes_fit.shares_fit, "fit", lambda passes, model, ridge, *_: seen.append(ridge) or model)
+    monkeypatch.setattr(Tried, "of", lambda *_: _tried(gains[len(seen) - 1]))
+    fold = classes_fit.Fold(rows, rows, base.T)
+    made = classes_fit._weakened(STAGES[1], [fold], [Passes(rows, start)], [start], 0, least)
+    assert made.ridge == classes_fit.RIDGES[kept]
+    assert seen == list(classes_fit.RIDGES[:fits])
 
 
 @pytest.mark.parametrize(("rows", "parts"), [(19_999, 5), (20_000, 1)])
@@ -214,13 +227,14 @@ def test_what_a_stage_does_on_rows_it_was_not_fitted_on():
     rows, base = class_rows(700)
     model = Shares.new(Directions.of(rows.logs, rows.weights), 4)
     model = model.holding(model.table + 0.1 * RNG(0).normal(size=model.table.shape))
-    found = Tried.of(rows, base.T, [model, model.holding(0 * model.table)])
+    found, none = (Tried.of(rows, base.T, one) for one in (model, model.holding(0 * model.table)))
     after = Passes(rows, model).shares(model)
     label = rows.codes, np.arange(700)
-    np.testing.assert_allclose(found.gains[0], rows.weights * np.log(after[label] / base.T[label]), atol=1e-6)
-    np.testing.assert_allclose(found.gains[1], 0, atol=1e-5)
-    np.testing.assert_allclose(found.leans[0], lean_of_shares(base.T, after, rows.codes, rows.weights)[0])
-    np.testing.assert_allclose(found.noise[0], lean_of_shares(base.T, after, rows.codes, rows.weights)[1])
+    np.testing.assert_allclose(found.gains, rows.weights * np.log(after[label] / base.T[label]), atol=1e-6)
+    np.testing.assert_allclose(none.gains, 0, atol=1e-5)
+    np.testing.assert_allclose(found.leans, lean_of_shares(base.T, after, rows.codes, rows.weights)[0])
+    np.testing.assert_allclose(found.losses, -rows.weights * np.log(base.T[label]))
+    np.testing.assert_allclose(found.noise, lean_of_shares(base.T, after, rows.codes, rows.weights)[1])
 
 
 @pytest.mark.parametrize(

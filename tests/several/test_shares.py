@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import multivalid as mv
 from multivalid.evaluators import in_memory
 from multivalid.groups.membership import Membership
 from multivalid.several import classes_fit, shares_fit
+from multivalid.several.classes_fit import Fold
 from multivalid.several.shares import KNOTS, Shares
 from multivalid.several.shares_fit import ClassRows, Passes
 from tests.reference import softmax_naive
@@ -30,6 +32,13 @@ def _fitted(rows, ridge, slopes=True):
     model = model.with_slopes(shares_fit.slopes_of(model)) if slopes else model
     passes = Passes(rows, model)
     return passes, shares_fit.fit(passes, model, ridge, passes.curvature(model), np.ones(model.bent.size, dtype=bool))
+
+
+def _steps(rows):
+    """All stages, each with the ridge that every third row likes best."""
+    out, rest = np.arange(0, len(rows), 3), np.flatnonzero(np.arange(len(rows)) % 3)
+    fold = Fold(rows.take(rest), rows.take(out), np.exp(rows.logs[out]).T)
+    return classes_fit.steps([fold, fold])
 
 
 def _probabilities(passes, model):
@@ -127,9 +136,9 @@ def test_crossings_find_a_class_that_two_groups_share():
     chance = np.where(both[:, None], [0.7, 0.1, 0.2], [0.2, 0.5, 0.3])
     codes = (chance.cumsum(axis=1) > rng.random(6000)[:, None]).argmax(axis=1)
     rows = _of(codes, np.ones(6000), np.log(np.full((6000, 3), 1 / 3)), groups)
-    found = list(classes_fit.stages(rows))
-    assert found[-1].name == classes_fit.STAGES[3]
-    final, alone = found[-1].models[-1], found[0].models[-1]
+    found = _steps(rows)
+    assert list(found)[-1] == classes_fit.STAGES[3]
+    final, alone = found[classes_fit.STAGES[3]].models[-1], found[classes_fit.STAGES[0]].models[-1]
     assert [0, 1] in final.pairs.T.tolist()
     share, shifts = _probabilities(Passes(rows, final), final), _probabilities(Passes(rows, alone), alone)
     for inside in (both, groups[:, 0] & ~both, ~groups[:, 0]):
@@ -143,8 +152,8 @@ def test_slopes_find_a_group_for_whom_predictions_mean_less():
     truth, base = softmax(np.where(side[:, None], 0.2, 1.0) * x), softmax(x)
     codes = (truth.cumsum(axis=1) > rng.random(8000)[:, None]).argmax(axis=1)
     rows = _of(codes, np.ones(8000), np.log(base), side[:, None])
-    _, shifts, slopes = list(classes_fit.stages(rows))[:3]
-    off = [np.abs(_probabilities(Passes(rows, m), m) - truth).mean() for m in (shifts.models[-1], slopes.models[-1])]
+    models = [_steps(rows)[name].models[-1] for name in classes_fit.STAGES[1:3]]
+    off = [np.abs(_probabilities(Passes(rows, m), m) - truth).mean() for m in models]
     assert off[1] < 0.25 * off[0]
 
 
@@ -159,3 +168,38 @@ def test_too_many_coefficients_for_the_curvature_have_a_diagonal(monkeypatch):
     assert other == pytest.approx(gained, rel=0.02)
     monkeypatch.setattr(shares_fit, "KEPT", 0)  # features anew for each pass
     np.testing.assert_allclose(Passes(rows, made).evaluate(made)[1], passes.evaluate(made)[1], rtol=1e-4, atol=1e-3)
+
+
+def test_where_groups_determine_the_class_ridges_weaken_until_hardly_anything_is_left():
+    rng = np.random.default_rng(8)
+    kind = rng.integers(0, 4, 6000)
+    codes = np.array([0, 1, 2, 2])[kind]
+    rows = _of(codes, np.ones(6000), np.log(rng.dirichlet(np.ones(3), 6000)), kind[:, None] == np.arange(4))
+    found = _steps(rows)
+    last = list(found.values())[-1]
+    assert last.exact
+    assert last.ridge < 1.0
+    assert len(found) <= 2  # richer models have nothing to gain
+    share = _probabilities(Passes(rows, last.models[-1]), last.models[-1])
+    assert -np.log(share[np.arange(6000), codes]).mean() < 2e-4
+
+
+def test_a_fit_says_so_and_trees_are_not_tried_there():
+    rng = np.random.default_rng(8)
+    kind, chance = rng.integers(0, 4, 4000), rng.dirichlet(np.ones(3), 4000)
+    groups = [kind == k for k in range(4)]
+    made = mv.multicalibrate(np.array([0, 1, 2, 2])[kind], chance, groups=groups, property=mv.Classes(range(3)))
+    assert made.certificate.note.splitlines()[-1].endswith("next to nothing is left to gain on held-out rows, not tried.")
+    assert made.predict_one(chance[0].tolist(), [False, True, False, False])[1] > 0.999
+
+
+def test_no_ridge_is_weaker_than_few_rows_allow():
+    rng = np.random.default_rng(9)
+    few = np.arange(8000) < 6
+    codes = np.where(few, 0, rng.integers(0, 2, 8000))
+    many = (np.arange(8000) >= 4000) & (codes == 0)  # a class of 2,000 rows, by definition
+    rows = _of(codes, np.ones(8000), np.log(np.full((8000, 2), 0.5)), np.column_stack([few, many]))
+    passes, made = _fitted(rows, 1e-9, slopes=False)
+    share = _probabilities(passes, made)
+    assert 0.02 < share[few, 1].max() < 0.2  # one of six more would not surprise
+    assert share[many, 1].max() < 1e-4
