@@ -9,7 +9,7 @@ from typing import Any
 
 from multivalid.cells.terms import Coverage, Law, Residual, Row, Term, TwoValued
 from multivalid.properties import Property
-from multivalid.properties.ops import NUMPY, Ops
+from multivalid.properties.ops import Ops
 from multivalid.properties.target import Coordinate
 
 
@@ -36,7 +36,7 @@ class ChanceTerms:
             return cls(coordinate, Coverage(chance=-predicted.two_values[0]), mean_weight, 1.0, unit=True)
         if isinstance(predicted, Property) and (binary or predicted.of_event):
             # V = prediction − label
-            difference = [float(predicted.residual(NUMPY, 0.25, label)) for label in (0.0, 1.0)] == [0.25, -0.75]
+            difference = predicted.identify(0.25, [0.0, 1.0]).tolist() == [0.25, -0.75]
             law = TwoValued(outside=not 0 <= ends[0] <= ends[1] <= 1)
             return cls(coordinate, law, mean_weight, 1.0, unit=predicted.of_event or difference)
         scale = ldexp(1.0, frexp(largest)[1]) if isfinite(largest) and largest > 0 else 1.0

@@ -80,14 +80,12 @@ class Histogram:
 
     def add(self, codes: NDArray[np.unsignedinteger[Any]], place: Index, columns: Sequence[Array | None]) -> None:
         """Add columns of terms of some rows; None stands for ones."""
-        wide = -(-len(columns) // 4) * 4
-        if self.sums is None:
-            self.sums = np.zeros((self.size * self.places, wide))
+        sums = self.room(len(columns))
         compiled = library.function(f"multivalid_add_cells_{codes.itemsize}", ARGUMENTS) if codes.itemsize <= 4 else None
         if compiled is None:
             key = codes * np.intp(self.places) + place
             for k, column in enumerate(columns):
-                self.sums[:, k] += np.bincount(key, weights=column, minlength=len(self.sums))
+                sums[:, k] += np.bincount(key, weights=column, minlength=len(sums))
             return
         codes, place = np.ascontiguousarray(codes), np.ascontiguousarray(place, dtype=np.int64)
         given = [_ONE if column is None else np.asarray(column, dtype=np.float64) for column in columns]
@@ -97,8 +95,14 @@ class Histogram:
             steps = np.array([0 if column is _ONE else column.strides[0] // 8 for column in here], dtype=np.uintp)
             compiled(
                 codes.ctypes.data, place.ctypes.data, codes.size, self.places,
-                starts.ctypes.data, steps.ctypes.data, len(here), wide, self.sums[:, first:].ctypes.data,
+                starts.ctypes.data, steps.ctypes.data, len(here), sums.shape[1], sums[:, first:].ctypes.data,
             )  # fmt: skip
+
+    def room(self, columns: int) -> Array:
+        """The sums, (code and place) by so many columns and a few that stay 0: whole fours, which are added in a few instructions."""
+        if self.sums is None:
+            self.sums = np.zeros((self.size * self.places, -(-columns // 4) * 4))
+        return self.sums
 
     def table(self) -> Array:
         """The sums of the groups: (places, groups, columns)."""

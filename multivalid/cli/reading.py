@@ -91,8 +91,9 @@ def _folder() -> Iterator[Path]:
 @contextmanager
 def _connection(memory: str, folder: Path) -> Iterator[Any]:
     """A DuckDB connection with a memory limit, which puts what does not fit into the folder."""
-    import duckdb
-
+    with signals.current.deferred():  # a signal in the middle of its import ends the whole process, with a message of its own
+        import duckdb
+    signals.current.check()
     connection = duckdb.connect()
     signals.current.connections.append(connection)
     try:

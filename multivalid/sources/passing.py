@@ -1,127 +1,85 @@
 """Sums over (number × group) of rows that pass by in batches, where the engine works in this process.
 
-An engine evaluates a formula step by step over short vectors, and groups by hashing; arrays that stay in the cache and histograms over
-codes do the same several times faster, and no batch is kept. What a predictor adds for the groups of a row is worked out once per
-combination of their columns (see `Lines`).
+An engine evaluates a formula step by step over short vectors, and groups by hashing; formulas over rows that stay in the cache and
+histograms over codes do the same several times faster, and no batch is kept. What a predictor adds for the groups of a row is worked out
+once per combination of their columns (see `Lines`). Formulas are run by the compiled loop of `passing_steps` where there is one and they
+can be noted as steps, else on arrays, as here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.cells.tabulate import Histogram, byte_histograms
 from multivalid.evaluators import Arrays
-from multivalid.groups.membership import Coded, Membership, unpack
 from multivalid.properties.base import Array
+from multivalid.sources.counting import Batch, Counted, Kernel, Keys, Table
 from multivalid.sources.lanes import LANES, in_lanes
 from multivalid.sources.looked_up import LineMembers, PassingMembers
-from multivalid.sources.passing_rows import Passing, widened
+from multivalid.sources.passing_rows import Columns, Passing, widened
+from multivalid.sources.passing_steps import StepsLane, noted
 
 SLICE = 1 << 16  # rows at a time: columns stay near, and lanes seldom wait for Python
-MOST_CELLS = 200_000  # (line × number) up to which lines are counted, and groups read off them
 
 
-class Counted(NamedTuple):
-    """Columns to be summed over (number × group); the column of weights stands for ones where every weight is one.
+class Lane(Protocol):
+    """What adds up every other part of the rows."""
 
-    `whole` are columns summed over all rows alone: they come after the others, the same for every number and group.
-    """
+    def add(self, columns: Columns) -> None:
+        """Add some rows."""
 
-    number: NDArray[np.intp]
-    size: int
-    columns: Sequence[Array]
-    whole: Sequence[Array] = ()
+    def sums(self) -> list[Array]:
+        """The tables, none where no rows were added."""
 
 
-class Batch(NamedTuple):
-    """Rows that pass by."""
-
-    labels: Array
-    predictions: Array
-    weights: Array
-    line: NDArray[Any]
-
-    def predicted(self, predictor: Any, of_lines: LineMembers) -> Array:
-        """What a predictor makes of them."""
-        return np.asarray(predictor.predicted(Arrays(), [self.predictions], PassingMembers(of_lines, self.line))[0])
-
-
-def tabulate_passing(rows: Passing, kernel: Callable[[Batch], list[Counted]]) -> list[Array]:
+def tabulate_passing(rows: Passing, kernel: Kernel) -> list[Array]:
     """Σ of every column over the rows of each (number, group): (size, groups, columns) for each table that the kernel asks for."""
-    lanes: list[list[_Table]] = [[] for _ in range(LANES)]
-    keys = cache(partial(_Keys, rows.lines.membership))  # by the size of the tables
-    ones = np.ones(SLICE)
-
-    def work(lane: int, part: Any) -> None:
-        columns = rows.read(part)
-        for start in range(0, columns.labels.size, SLICE):
-            here = slice(start, start + SLICE)
-            labels, predictions = widened(columns.labels[here]), widened(columns.predictions[here])
-            weights = ones[: labels.size] if columns.weights is None else widened(columns.weights[here])
-            asked = kernel(Batch(labels, predictions, weights, columns.line[here]))
-            lanes[lane] = lanes[lane] or [_Table(keys(one.size)) for one in asked]
-            codes = {size: keys(size).of(columns.line[here]) for size in {one.size for one in asked}}
-            for table, one in zip(lanes[lane], asked, strict=True):
-                table.add(codes[one.size], one, weights if columns.weights is None else None)
-
-    for _ in in_lanes(rows.parts(), work):
+    of_lines = LineMembers(rows.lines)
+    keys = cache(partial(Keys, rows.lines.membership))  # by the size of the tables
+    made: Callable[[], Lane] = partial(ArraysLane, kernel, of_lines, keys)
+    if noted(kernel, of_lines) is not None:
+        made = partial(StepsLane, kernel, of_lines, keys)
+    lanes = [made() for _ in range(LANES)]
+    for _ in in_lanes(rows.parts(), lambda lane, part: lanes[lane].add(rows.read(part))):
         pass
-    found = [[table.sums() for table in tables] for tables in lanes if tables]
+    found = [tables for tables in (lane.sums() for lane in lanes) if tables]
     return [sum(same[1:], same[0]) for same in zip(*found, strict=True)]
 
 
-class _Keys:
-    """The codes that rows are counted by: their line where lines are few, else the groups of their line, part by part of the groups."""
+class ArraysLane:
+    """Works with arrays of some rows at a time."""
 
-    def __init__(self, members: Membership, size: int) -> None:
-        self.counted: list[tuple[NDArray[Any] | None, Callable[[], Histogram]]] = []
-        self.everyone: int | None = None  # the place of everyone's sums, which are those of any other part's codes together
-        if size * members.rows <= MOST_CELLS:
-            shares = unpack(members.by_row(), members.groups).astype(np.float64)
-            self.counted.append((None, lambda: Histogram(members.rows, size, shares)))
-            return
-        for block in members.parts:
-            if not isinstance(block, Coded):
-                for codes, part in byte_histograms(block.by_row(), size, block.size):
-                    self.counted.append((codes, partial(Histogram, part.size, size, part.shares)))
-            elif self.everyone is None and len(members.parts) > 1 and block.size == 1 and block.codes.all():
-                self.everyone = len(self.counted)
-            else:
-                self.counted.append((block.codes, partial(Histogram, block.size + 1, size, None)))
+    def __init__(self, kernel: Kernel, of_lines: LineMembers, keys: Callable[[int], Keys]) -> None:
+        self._kernel, self._of_lines, self._keys = kernel, of_lines, keys
+        self._tables: list[Table] = []
 
-    def of(self, line: NDArray[Any]) -> list[NDArray[Any]]:
-        """The codes of rows by their lines."""
-        line = line.astype(np.uint32, copy=False)
-        return [line if codes is None else codes[line] for codes, _ in self.counted]
+    def add(self, columns: Columns) -> None:
+        for start in range(0, columns.labels.size, SLICE):
+            here = slice(start, start + SLICE)
+            labels, line = widened(columns.labels[here]), columns.line[here]
+            weights = np.ones(labels.size) if columns.weights is None else widened(columns.weights[here])
+            batch = Batch(
+                Arrays(), labels, widened(columns.predictions[here]), weights, PassingMembers(self._of_lines, line),
+                lambda grid, values: grid.round(values),
+            )  # fmt: skip
+            asked = self._kernel(batch)
+            self._tables = self._tables or [Table(self._keys(one.size), one) for one in asked]
+            codes = {size: self._keys(size).of(line) for size in {one.size for one in asked}}
+            for table, one in zip(self._tables, asked, strict=True):
+                self._add(table, codes[one.size], one, weights if columns.weights is None else None)
 
+    @staticmethod
+    def _add(table: Table, codes: list[NDArray[Any]], asked: Counted, ones: Array | None) -> None:
+        """One and the same column is summed once, and `ones` is known to be that."""
+        number = np.zeros(codes[0].size, dtype=np.intp) if asked.number is None else asked.number
+        for here, part in zip(codes, table.parts, strict=True):
+            part.add(here, number, [None if column is ones else column for column in asked.distinct])
+        for k, column in enumerate(asked.whole):
+            table.whole[k, 0] += column.sum()
 
-class _Table:
-    """Sums over (number × group) that grow as rows pass by."""
-
-    def __init__(self, keys: _Keys) -> None:
-        self._parts, self._everyone = [made() for _, made in keys.counted], keys.everyone
-        self._order: list[int] = []
-        self._whole: Array = np.zeros(0)
-
-    def add(self, codes: Sequence[NDArray[Any]], asked: Counted, ones: Array | None) -> None:
-        """Add the columns of some rows; one and the same column is summed once, and `ones` is known to be that."""
-        unlike = {id(column): None if column is ones else column for column in asked.columns}
-        place = {number: k for k, number in enumerate(unlike)}
-        self._order = [place[id(column)] for column in asked.columns]
-        for here, part in zip(codes, self._parts, strict=True):
-            part.add(here, asked.number, list(unlike.values()))
-        whole = np.array([column.sum() for column in asked.whole])
-        self._whole = self._whole + whole if self._whole.size else whole
-
-    def sums(self) -> Array:
-        """(size, groups, columns)."""
-        tables = [part.table() for part in self._parts]
-        if self._everyone is not None:
-            tables.insert(self._everyone, self._parts[0].whole())
-        made = np.concatenate([table[:, :, self._order] for table in tables], axis=1)
-        return np.concatenate([made, np.broadcast_to(self._whole, (*made.shape[:2], self._whole.size))], axis=2)
+    def sums(self) -> list[Array]:
+        return [table.sums() for table in self._tables]

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multivalid.evaluators import Arrays
 from multivalid.sources.cell_terms import CellTerms, chance_of
-from multivalid.sources.looked_up import LineMembers
-from multivalid.sources.passing import Batch, Counted, tabulate_passing
+from multivalid.sources.counting import Batch, Counted
+from multivalid.sources.passing import tabulate_passing
 
 if TYPE_CHECKING:
     from multivalid.cells.sums import CellSums
@@ -26,19 +25,19 @@ def cells_passing(source: EngineRows, coordinate: Coordinate, grid: Grid) -> lis
     rows = None if origin is None or origin.predictor.rounding is not None else origin.source.passing()
     if origin is None or rows is None:
         return None
-    of_lines, predictor = LineMembers(rows.lines), origin.predictor
+    predictor = origin.predictor
     chances = [chance_of(coordinate, one.totals) for one in ([source, origin.source] if origin.beside else [source])]
     terms: list[CellTerms] = []
 
     def kernel(batch: Batch) -> list[Counted]:
-        sides = [batch.predicted(predictor, of_lines), batch.predictions][: len(chances)]
+        sides = [batch.predicted(predictor), batch.predictions][: len(chances)]
         with np.errstate(all="ignore"):  # sums that are not finite are refused by name
             here = [
-                CellTerms.of(coordinate, chance, Arrays.ops, made, batch.labels, batch.weights, plain=source.plain)
+                CellTerms.of(coordinate, chance, batch.by.ops, made, batch.labels, batch.weights, plain=source.plain)
                 for chance, made in zip(chances, sides, strict=True)
             ]
         terms[:] = here  # any will do: what they say besides their columns is the same in every batch
-        return [Counted(grid.round(made), len(grid), one.columns) for made, one in zip(sides, here, strict=True)]
+        return [Counted(batch.level(grid, made), len(grid), one.columns) for made, one in zip(sides, here, strict=True)]
 
     tables = tabulate_passing(rows, kernel)
     return [one.sums(table) for one, table in zip(terms, tables, strict=True)]
@@ -49,12 +48,11 @@ def terms_passing(source: EngineRows, predictor: Predicting, terms: Terms) -> Ar
     rows = source.passing() if predictor.rounding is None else None
     if rows is None:
         return None
-    of_lines = LineMembers(rows.lines)
 
     def kernel(batch: Batch) -> list[Counted]:
-        columns = terms(Arrays(), batch.predictions, batch.predicted(predictor, of_lines), batch.labels, batch.weights)
-        cut, nowhere = len(columns) - terms.whole, np.zeros(batch.labels.size, dtype=np.intp)
-        return [Counted(nowhere, 1, columns[:cut], columns[cut:])]
+        columns = terms(batch.by, batch.predictions, batch.predicted(predictor), batch.labels, batch.weights)
+        cut = len(columns) - terms.whole
+        return [Counted(None, 1, columns[:cut], columns[cut:])]
 
     (table,) = tabulate_passing(rows, kernel)
     return np.asarray(table[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import duckdb
@@ -12,10 +13,14 @@ import pytest
 
 import multivalid as mv
 from multivalid.audit.audit import audit_source
+from multivalid.kernels import library
 from multivalid.practical.all_rows import Pulls
-from multivalid.sources import engine_tables, passing, passing_tables
+from multivalid.sources import counting, engine_tables, passing_tables
 from multivalid.sources.engine import EngineSource
 from multivalid.sources.open import open_source
+from tests.kernels.both import loop
+
+__all__ = ["loop"]
 
 GROUPS = ["a", "b == 2 or b == 5", "b > 5", mv.cross("a", "c"), "c is None and a > 0", "flag"]
 WITH_TEXT = [*GROUPS, "site"]
@@ -51,13 +56,21 @@ def model(data: pd.DataFrame, groups: list[Any], prop: str, weight: str | None) 
 @pytest.mark.parametrize("prop", ["quantile:0.8", "mean"])
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_every_way_gives_the_tables_of_memory(
-    engine: str, prop: str, weight: str | None, way: str, groups: list[Any], monkeypatch: pytest.MonkeyPatch
+    engine: str,
+    prop: str,
+    weight: str | None,
+    way: str,
+    groups: list[Any],
+    loop: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     data = rows()
     made = model(data, groups, prop, weight)
     if way == "blocks":  # as where lines are too many to be counted
-        monkeypatch.setattr(passing, "MOST_CELLS", 0)
+        monkeypatch.setattr(counting, "MOST_CELLS", 0)
     if way == "pushed":
+        if loop == "NumPy":
+            pytest.skip("the engine adds up: no loop of ours runs")
         monkeypatch.setattr(EngineSource, "passing", lambda source: None)
     here, there = (
         open_source("y", "p", groups=groups, target=made.property, data=where, sample_weight=weight)
@@ -110,3 +123,38 @@ def test_many_codes_are_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
     codes = source.lines.table[looked_up.CODE]
     assert codes.max() > looked_up.LARGEST_TABLE
     np.testing.assert_array_equal(source.lines.numbers(codes), np.arange(codes.size))
+
+
+class Beyond:
+    """Terms that no step can be made of: NumPy's own function of a column."""
+
+    whole = 0
+
+    def __call__(self, by: Any, prediction: Any, made: Any, label: Any, weight: Any) -> list[Any]:
+        return [weight * np.sqrt(label), made]
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_both_loops_give_the_same_bits_and_what_is_no_step_is_worked_out_with_arrays(weight: str | None) -> None:
+    data = rows()
+    made = model(data, GROUPS, "quantile:0.8", weight)
+    found: dict[str, list[Any]] = {}
+    for name, only in (("compiled", contextlib.nullcontext()), ("NumPy", library.numpy_only())):
+        with only:
+            there = open_source("y", "p", groups=GROUPS, target=made.property, data=entered(data, "duckdb"), sample_weight=weight)
+            terms = Pulls(made.property, made.predictor, made.predictor.model)
+            pulls = there.group_sums(made.predictor, terms)
+            cells = there.predicted_by(made.predictor, beside=True)
+            audited = audit_source(cells, made.property, values=False)
+            found[name] = [
+                pulls[:, : pulls.shape[1] - terms.whole],
+                pulls[0],
+                audited.table["error"],
+                there.group_sums(made.predictor, Beyond()),
+            ]
+    one, other = found["compiled"], found["NumPy"]
+    for k in (0, 2, 3):
+        np.testing.assert_array_equal(one[k], other[k])
+    np.testing.assert_allclose(one[1], other[1], rtol=1e-11)
+    here = open_source("y", "p", groups=GROUPS, target=made.property, data=data, sample_weight=weight)
+    np.testing.assert_allclose(one[3], here.group_sums(made.predictor, Beyond()), rtol=1e-11)

@@ -1,0 +1,1 @@
+"""Formulas of rows as steps of plain arithmetic, for a compiled loop."""
