@@ -61,12 +61,12 @@ class Store:
         """
         columns = self.rows.columns
         name, file = unused("held_out", columns), unused("file", columns)
-        limit = round(share * 1_000_000)
+        limit = min(round(share * 2.0**64), 2**64 - 1)
         if "file_row_number" in columns:  # a name that the engine keeps for itself: count the rows instead
             place, options, extra = "row_number() OVER ()", "", file
         else:
             place, options, extra = "file_row_number", ", file_row_number=true", f"{file}, file_row_number"
-        mark = f"hash(parse_filename({file}), {place}, {seed}) % 1000000 < {limit}"
+        mark = f"hash(parse_filename({file}), {place}, {seed}) < {limit}::UBIGINT"  # a remainder would cost twice as much
         query = f"SELECT * EXCLUDE ({extra}), {mark} AS {name} FROM {{source}}"
         return self._read(query, f", filename='{file}'{options}"), name
 
