@@ -15,6 +15,7 @@ from multivalid.kernels import library
 MOST_CODES = 1 << 22  # codes that are counted in a table
 MOST_TABLES = 4  # tables of counts that a lane keeps before they are added up
 Values = NDArray[np.int64]
+_SIZE, _POINTER = ctypes.c_size_t, ctypes.c_void_p
 
 
 class KeyColumn(NamedTuple):
@@ -49,16 +50,27 @@ def codes_of(columns: Sequence[KeyColumn], digits: Digits) -> NDArray[Any]:
     """The code of every row: the first column is the lowest digit."""
     size = int(np.prod([digit.size for digit in digits]))
     kind = np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.uint32
-    code: NDArray[Any] = np.zeros(columns[0].values.size, dtype=kind)
+    codes: NDArray[Any] = np.zeros(columns[0].values.size, dtype=kind)
     stride = 1
     for (values, missing), digit in zip(columns, digits, strict=True):
-        # Unsigned arithmetic wraps around, and what comes out is below the size.
-        place: NDArray[Any] = np.subtract(values.astype(kind, copy=False), kind(digit.least % (1 << 8 * np.dtype(kind).itemsize)))
         if missing is not None:
-            place[missing] = digit.size - 1
-        code += place * kind(stride) if stride > 1 else place
+            values = values.astype(np.uint64)
+            values[missing] = (digit.least + digit.size - 1) % (1 << 64)
+        _add_digit(values, digit.least, stride, codes)
         stride = min(stride * digit.size, size - 1)
-    return code
+    return codes
+
+
+def _add_digit(values: NDArray[Any], least: int, stride: int, codes: NDArray[Any]) -> None:
+    """Add distances from the least value, times the stride; unsigned arithmetic wraps around, and what comes out is below the size."""
+    name = f"multivalid_add_digit_{values.dtype.kind}{values.itemsize}_{codes.itemsize}"
+    compiled = library.function(name, (_POINTER, _SIZE, ctypes.c_uint32, ctypes.c_uint32, _POINTER))
+    if compiled is None:
+        kind = codes.dtype.type
+        codes += (values.astype(kind, copy=False) - kind(least % (1 << 8 * codes.itemsize))) * kind(stride)
+    else:
+        values = np.ascontiguousarray(values)
+        compiled(values.ctypes.data, values.size, least % (1 << 32), stride, codes.ctypes.data)
 
 
 def values_of(codes: NDArray[Any], digits: Digits) -> Values:
@@ -110,7 +122,7 @@ class Tally:
 
 
 def _count(codes: NDArray[Any], counts: NDArray[np.int64]) -> None:
-    compiled = library.function(f"multivalid_count_rows_{codes.itemsize}", (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p))
+    compiled = library.function(f"multivalid_count_rows_{codes.itemsize}", (_POINTER, _SIZE, _POINTER))
     if compiled is None:
         counts += np.bincount(codes, minlength=counts.size)
     else:

@@ -129,20 +129,24 @@ def test_no_room_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made.certificate.holdout_error is not None
 
 
-def test_codes_and_back() -> None:
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64])
+@pytest.mark.parametrize("spread", [2, 9, 90])  # codes of one, two and four bytes
+@pytest.mark.usefixtures("loop")
+def test_codes_and_back(kind: Any, spread: int) -> None:
+    rng, least, most = np.random.default_rng(0), int(np.iinfo(kind).min), min(int(np.iinfo(kind).max), np.iinfo(np.int64).max)
     columns = [
-        KeyColumn(rng.integers(-100, 100, 1_000).astype(np.int8), None),
-        KeyColumn(rng.integers(10**12, 10**12 + 30, 1_000), rng.random(1_000) < 0.2),
-        KeyColumn(np.full(1_000, -5), None),
-        KeyColumn(rng.integers(0, 2, 1_000).astype(np.int8), None),
+        KeyColumn((most - rng.integers(0, spread, 500)).astype(kind), None),
+        KeyColumn((least + rng.integers(0, 4, 1_000)).astype(kind)[::2], rng.random(500) < 0.2),
+        KeyColumn((most - rng.integers(0, 4, 500)).astype(kind), rng.random(500) < 0.2),
+        KeyColumn(np.full(500, -5), None),
+        KeyColumn(rng.integers(10**12, 10**12 + spread, 500), None),
     ]
     digits = digits_of(columns)
     assert digits is not None
     codes = codes_of(columns, digits)
     found = values_of(codes, digits)
     for k, (values, missing) in enumerate(columns):
-        gone = np.zeros(1_000, dtype=bool) if missing is None else missing
+        gone = np.zeros(500, dtype=bool) if missing is None else missing
         np.testing.assert_array_equal(found[2 * k], np.where(gone, 0, values.astype(np.int64)))
         np.testing.assert_array_equal(found[2 * k + 1], gone)
     assert digits_of([KeyColumn(np.array([0, 1 << 40]), None)]) is None
