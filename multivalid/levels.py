@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 SIGNIFICANCE = 0.05  # the level of every test and, as its complement, of every interval
 PARTS = 4096  # of the range, in a histogram
 ROUNDED = 1 - 1e-11  # a running sum this close below a share has reached it: sums are rounded, in another order each time
+SLICE = 1 << 15  # values handled at a time
 MOST_SORTED = 2_000_000  # values that are sorted at once; parts that hold more are cut again
 
 
@@ -151,11 +152,12 @@ class ArrayValues:
         return self.values[kept], np.ones(kept.size) if self.weights is None else self.weights[kept]
 
     def _part(self, cut: Cut) -> NDArray[np.int16]:
-        """The part of every value, -1 outside."""
+        """The part of every value, -1 outside; worked out some values at a time, which stay in the cache."""
         if self._parts is None or self._parts[0] != cut:
             part = np.zeros(self.values.size, dtype=np.int16)
-            if cut.scale > 0:
-                part = np.clip((self.values - cut.lo) * cut.scale, 0.0, cut.parts - 1.0).astype(np.int16)
+            for start in range(0, part.size if cut.scale > 0 else 0, SLICE):
+                values = self.values[start : start + SLICE]
+                part[start : start + SLICE] = np.clip((values - cut.lo) * cut.scale, 0.0, cut.parts - 1.0)
             if cut.lo > self.values.min() or cut.hi < self.values.max():
                 part[(self.values < cut.lo) | (self.values > cut.hi)] = -1
             self._parts = cut, part

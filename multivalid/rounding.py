@@ -103,11 +103,15 @@ class UnevenBoundaries:
         return np.asarray(np.clip(scaled, -1.0, PARTS - 2.0) + 1.0, dtype=np.int16)
 
     def below(self, values: Array) -> NDArray[np.intp]:
-        """How many boundaries lie strictly below each value."""
+        """How many boundaries lie strictly below each value; worked out some values at a time, which stay in the cache."""
         if not self.scale:
             return np.searchsorted(self.boundaries, values, side="left")
-        part = self._part(values)
-        out = self.table[part]
-        near = np.flatnonzero(self.mixed[part])
-        out[near] = np.searchsorted(self.boundaries, values[near], side="left")
-        return np.asarray(out)
+        out = np.empty(values.size, dtype=np.intp)
+        for start in range(0, values.size, CHUNK):
+            some = values[start : start + CHUNK]
+            part = self._part(some)
+            here = self.table[part]
+            near = np.flatnonzero(self.mixed[part])
+            here[near] = np.searchsorted(self.boundaries, some[near], side="left")
+            out[start : start + CHUNK] = here
+        return out

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.groups.frames import enter, open_frame, text_values
-from multivalid.groups.membership import count_codes
+from multivalid.groups.membership import BLOCK, count_codes
 from multivalid.lazy_names import narwhals as nw
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Columns:
         self._series: dict[str, nw.Series[Any]] = {}
         self._texts: dict[str, Texts] = {}
         self._codes: dict[Block, Codes] = {}
-        self._keys: dict[tuple[Block, ...], NDArray[np.int64]] = {}
+        self._keys: dict[tuple[Block, ...], NDArray[Any]] = {}
 
     def __getitem__(self, name: str) -> nw.Series[Any]:
         if name not in self._series:
@@ -71,16 +72,21 @@ class Columns:
         """Codes that were worked out elsewhere."""
         self._codes[block] = codes
 
-    def keys(self, parts: tuple[Block, ...]) -> NDArray[np.int64]:
+    def keys(self, parts: tuple[Block, ...]) -> NDArray[Any]:
         """One number per combination of the codes of several blocks, mixed radix; -1 where one of them has none."""
         if parts not in self._keys:
-            keys, outside = np.zeros(self.rows, dtype=np.int64), np.zeros(self.rows, dtype=np.bool_)
-            for part in parts:
-                codes = self.codes(part)
-                outside |= codes < 0
-                keys *= part.size
-                keys += codes
-            keys[outside] = -1
+            space = prod(part.size for part in parts)
+            keys: NDArray[Any] = np.zeros(self.rows, dtype=np.int32 if space < 1 << 31 else np.int64)
+            codes = [self.codes(part) for part in parts]
+            for start in range(0, self.rows, BLOCK):
+                here = keys[start : start + BLOCK]
+                outside = np.zeros(here.size, dtype=np.bool_)
+                for part, every in zip(parts, codes, strict=True):
+                    code = every[start : start + BLOCK]
+                    outside |= code < 0
+                    here *= part.size
+                    here += code
+                here[outside] = -1
             self._keys[parts] = keys
         return self._keys[parts]
 

@@ -197,10 +197,10 @@ class Fitter:
         return [_digits(int(key), sizes) for key in keys]
 
 
-def _occurring(keys: NDArray[np.int64], space: int) -> NDArray[np.int64]:
+def _occurring(keys: NDArray[Any], space: int) -> NDArray[Any]:
     """The keys that occur, sorted; -1 is none."""
     if space <= LARGEST_TABLE:
-        return np.flatnonzero(count_codes(keys + 1, space + 1)[1:])
+        return np.flatnonzero(count_codes(keys, space + 1, -1)[1:])
     found = np.unique(keys)
     return found[found >= 0]
 

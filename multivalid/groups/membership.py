@@ -37,6 +37,7 @@ class Coded:
         """One of the groups as a boolean array over the rows."""
         return np.asarray(self.codes == group + 1)
 
+    @cached_property
     def sizes(self) -> NDArray[np.intp]:
         """Number of rows of each group."""
         return count_codes(self.codes, self.size + 1)[1:]
@@ -78,6 +79,7 @@ class Flagged:
         """One of the groups as a boolean array over the rows."""
         return np.unpackbits(self.bits[group], count=self.rows, bitorder="little").view(np.bool_)
 
+    @cached_property
     def sizes(self) -> NDArray[np.intp]:
         """Number of rows of each group."""
         return np.asarray(np.bitwise_count(self.bits.view(np.uint64)).sum(axis=1), dtype=np.intp)
@@ -119,8 +121,8 @@ class Flagged:
 Part: TypeAlias = Coded | Flagged
 
 
-def count_codes(codes: NDArray[Any], size: int) -> NDArray[np.intp]:
-    """How often each of the codes 0 … size − 1 occurs; counted block by block, as NumPy counts a copy in wide integers.
+def count_codes(codes: NDArray[Any], size: int, least: int = 0) -> NDArray[np.intp]:
+    """How often each of the `size` codes from the least on occurs; counted block by block, as NumPy counts a copy in wide integers.
 
     Examples
     --------
@@ -129,7 +131,8 @@ def count_codes(codes: NDArray[Any], size: int) -> NDArray[np.intp]:
     """
     found = np.zeros(size, dtype=np.intp)
     for start in range(0, codes.size, BLOCK):
-        found += np.bincount(codes[start : start + BLOCK], minlength=size)
+        part = codes[start : start + BLOCK]
+        found += np.bincount(part - least if least else part, minlength=size)
     return found
 
 
@@ -220,7 +223,7 @@ class Membership:
 
     def sizes(self) -> NDArray[np.intp]:
         """Number of rows of each group."""
-        return np.concatenate([part.sizes() for part in self.parts])
+        return np.concatenate([part.sizes for part in self.parts])
 
     def by_row(self) -> Bits:
         """The transpose: one row of bytes per data row, padded to whole words (bit g is group g, lowest bit first)."""

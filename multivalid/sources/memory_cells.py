@@ -58,7 +58,8 @@ class MemoryCells(MemoryRows):
         v, said = self.residuals(coordinate), self.columns[:, coordinate.column]
         chance = ChanceTerms.of(
             coordinate, binary=self.totals.of_events, mean_weight=self.totals.weight / max(v.size, 1),
-            largest=float(np.abs(v).max(initial=0.0)), ends=(float(said.min(initial=np.inf)), float(said.max(initial=-np.inf))),
+            largest=float(max(v.max(initial=0.0), -v.min(initial=0.0))),
+            ends=(float(said.min(initial=np.inf)), float(said.max(initial=-np.inf))),
         )  # fmt: skip
         found = tabulate_terms(self.membership, place, places, lambda rows: self._terms(coordinate, chance, rows, v[rows]))
         names = [name for name in found if name.startswith(MOMENT)]
