@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from multivalid.cells.merge import ALMOST
 from multivalid.cells.residual import larger_skewness, ratio, skewed_tails
 from multivalid.cells.two_valued import two_sided
 from multivalid.properties.base import Array
@@ -32,7 +33,7 @@ def level_blocks(variance: Array, most: int = BLOCKS) -> Index:
     if total <= 0:
         return np.zeros(variance.size, dtype=np.intp)
     middle = (np.cumsum(variance) - variance / 2) / total
-    raw = np.minimum((middle * most).astype(np.intp), most - 1)
+    raw = np.minimum((middle * most / ALMOST).astype(np.intp), most - 1)
     return np.unique(raw, return_inverse=True)[1].astype(np.intp)
 
 
@@ -91,7 +92,7 @@ class ClusterTest:
 
     def few(self) -> NDArray[np.bool_]:
         """Whether there are too few clusters."""
-        return np.asarray(self.effective < FEWEST)
+        return np.asarray(self.effective < FEWEST * ALMOST)
 
     def gap(self) -> Array:
         """Two-sided p-value of ΣwV: Student's law, or wider on the side where clusters as skewed as those seen make it so."""

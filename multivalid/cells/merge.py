@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from multivalid.properties.base import Array
 
 Parts = NDArray[np.intp]
+ALMOST = 1 - 1e-9  # of a threshold: sums that reach it exactly differ in their last digits, added up in another order
 
 
 def join_levels(enough: Callable[..., NDArray[np.bool_]], *sums: Array) -> Parts:

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.cells.merge import add_up, count, join_levels
+from multivalid.cells.merge import ALMOST, add_up, count, join_levels
 from multivalid.cells.pearson import lower_tail, upper_tail
 from multivalid.cells.two_valued import shape_tail, two_sided
 from multivalid.properties.base import Array
@@ -20,9 +20,9 @@ from multivalid.properties.base import Array
 Sums = Mapping[str, Array]
 
 NEIGHBOURS = (0.25, 0.5, 1.0, 0.5, 0.25)  # how much the levels around one tell about its spread
-ENOUGH = 8.0  # (Σx²)²/Σx⁴ of a part: about 24 rows of normal noise
+ENOUGH = 8.0 * ALMOST  # (Σx²)²/Σx⁴ of a part: about 24 rows of normal noise
 EACH_SIDE = 5  # rows needed above and below 0
-HEAVY = 4.0  # (Σx²)²/Σx⁴ below this: one row, or very few, carry the sum of squares
+HEAVY = 4.0 * ALMOST  # (Σx²)²/Σx⁴ below this: one row, or very few, carry the sum of squares
 
 
 def smooth(column: Array) -> Array:

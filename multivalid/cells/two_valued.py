@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from multivalid.cells import coins
 from multivalid.cells.chances import whole_points
 from multivalid.cells.coin_law import CoinLaw
-from multivalid.cells.merge import add_up, count, join_levels
+from multivalid.cells.merge import ALMOST, add_up, count, join_levels
 from multivalid.properties.base import Array
 
 Sums = Mapping[str, Array]
 
-ENOUGH = 5.0  # variance of a part, in coins: its sum is then close to normal
-LOPSIDED = 0.5  # with unequal weights: the largest skewness of a part
+ENOUGH = 5.0 * ALMOST  # variance of a part, in coins: its sum is then close to normal
+LOPSIDED = 0.5 / ALMOST  # with unequal weights: the largest skewness of a part
 COINS = 4  # a sum in which fewer coins than this matter has no bell shape whatever its moments
 ROUNDING = 1e-12
 SINGLE = 1e-6  # of single precision: a prediction of 1.0000001 means 1
