@@ -256,13 +256,13 @@ def test_nothing_richer_is_asked_for_by_chance(spread: float, richer: str) -> No
 def test_few_rows_do_not_bend_a_quantile() -> None:
     """Where V jumps and rows are few, its slope is read off a handful of them; the noise of the statistic must not be."""
     asked = []
-    for seed in range(20):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         base, member = rng.normal(0, 1, 200), rng.random((200, 5)) < 0.3
         labels = LOGIT.inverse(base + member @ [0.5, -0.5, 0.3, 0.0, 0.2] + rng.normal(0, 0.5, 200))
         inner, loss = LinkRows(labels, np.ones(200), base, Membership.from_dense(member)), Matching(mv.Quantile(0.9), LOGIT)
         asked.append(len([stage for stage in start.stages(inner, loss) if stage.name in ("bend", "twist")]))
-    assert sum(asked) <= 2
+    assert sum(asked) <= 20  # about one in ten asks, whichever machine adds the sums up; nearly all did with the curvature alone
 
 
 def test_groups_that_matter_more_along_the_base_are_found() -> None:
