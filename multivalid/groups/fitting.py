@@ -140,6 +140,8 @@ class Fitter:
                 raise InputError(f"groups: {item!r} needs data to find its edges; pass data=, or edges= instead of {item.k}.")
         else:
             edges = self._fitted_edges(item)
+        if item.edges is not None and len(edges) == 2:
+            self.notes.append(_one_bin(item, edges))
         name, missing = label or item.column, self._has_missing(item.column)
         names = _outward_names(name, edges) if item.edges is not None else _interval_names(name, edges)
         return Intervals(item.column, edges, missing), [*names, f"{name} is missing"] if missing else names
@@ -152,8 +154,8 @@ class Fitter:
         values = values[~np.isnan(values)]
         if item.edges is not None:
             outside = int(np.sum((values < item.edges[0]) | (values > item.edges[-1])))
-            if outside:
-                self.notes.append(f"{item!r}: {outside} rows lie beyond the edges and count in the first or the last bin")
+            if outside and len(item.edges) > 2:
+                self.notes.append(f"{item!r}: {outside:,} rows lie beyond the edges and count in the first or the last bin")
             return item.edges
         values = values[np.isfinite(values)]
         if not values.size:
@@ -254,6 +256,13 @@ def _outward_names(name: str, edges: Sequence[float]) -> list[str]:
         return [f"{name} is not missing"]
     between = [f"{name} in [{a}, {b})" for a, b in itertools.pairwise(inner)]
     return [f"{name} < {inner[0]}", *between, f"{name} >= {inner[-1]}"]
+
+
+def _one_bin(item: Bins, edges: Sequence[float]) -> str:
+    """Two edges are often meant as two cuts."""
+    wished = [*([-math.inf] if math.isfinite(edges[0]) else []), *edges, *([math.inf] if math.isfinite(edges[1]) else [])]
+    more = f"; edges={wished} make {len(wished) - 1} bins" if len(wished) > 2 else ""
+    return f"{item!r} is one bin, in which every number of the column counts{more}"
 
 
 def _edge_texts(edges: Sequence[float]) -> list[str]:

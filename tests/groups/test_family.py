@@ -219,8 +219,14 @@ def test_bins() -> None:
     assert members(explicit, data)["x >= 1"] == [3, 4, 5]
     close = Groups(bins("x", edges=[0.10001, 0.10002, 3])).fit(data)
     assert close.names == ("everyone", "x < 0.10002", "x >= 0.10002")
-    whole = Groups(bins("f", edges=[0, 1]))
-    assert whole.fit(data).names[1:2] == ("f is not missing",)
+    whole = Groups(bins("f", edges=[0, 1])).fit(data)
+    assert whole.names[1:2] == ("f is not missing",)
+    assert whole.notes == [
+        "bins('f', edges=[0.0, 1.0]) is one bin, in which every number of the column counts; edges=[-inf, 0.0, 1.0, inf] make 3 bins"
+    ]
+    assert Groups(bins("f", edges=[-np.inf, np.inf])).fit(data).notes == [
+        "bins('f', edges=[-inf, inf]) is one bin, in which every number of the column counts"
+    ]
     several = Groups(bins("x", edges=[0.5, 1, 1.5, 9])).fit(data)
     assert several.names == ("everyone", "x < 1", "x in [1, 1.5)", "x >= 1.5")  # and so they are, whatever lies beyond the edges
     assert members(several, data)["x < 1"] == [0, 1, 2]
