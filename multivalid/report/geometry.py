@@ -75,7 +75,7 @@ def tick_text(value: float, percent: bool) -> str:
 
 
 WIDTH, HEIGHT = 340.0, 250.0
-LEFT, RIGHT, TOP, BOTTOM = 60.0, 10.0, 10.0, 42.0
+LEFT, RIGHT, TOP, BOTTOM = 60.0, 20.0, 10.0, 42.0  # on the right half of "100 %"
 
 
 def diagram(curves: dict[str, dict[str, list[float]]], target: float | None, percent: bool) -> dict[str, Any]:
