@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 import numpy as np
 
@@ -28,20 +29,11 @@ def quantiles(rows: int, seed: int) -> None:
     said = 1 / (1 + np.exp(-(loc[:, None] + np.quantile((odds - loc)[:rows], TAUS))))
     fit, test = slice(0, rows), slice(rows, None)
     target, known, new = mv.Quantiles(TAUS), list(groups[fit].T), list(groups[test].T)
-    mv.multicalibrate(y[:3000], said[:3000], groups=[one[:3000] for one in known], property=target)  # loads what is loaded once
-    ratios = []
-    for _ in range(3):
-        start = time.process_time()
-        made = mv.multicalibrate(y[fit], said[fit], groups=known, property=target)
-        between = time.process_time()
-        alone = [mv.multicalibrate(y[fit], said[fit, k], groups=known, property=f"quantile:{tau}") for k, tau in enumerate(TAUS)]
-        ratios.append((between - start) / (time.process_time() - between))
+    each = [f"quantile:{tau}" for tau in TAUS]
+    made, alone, spent = _timed(target, y[fit], said[fit], known, [(y[fit], said[fit, k], prop) for k, prop in enumerate(each)])
     after = made.predict(said[test], groups=new)
     single = np.sort(np.column_stack([one.predict(said[test, k], groups=new) for k, one in enumerate(alone)]), axis=1)
-    print(
-        f"quantiles: crossings {int(target.breaks(after).sum())}, CPU time {np.median(ratios):.2f} × three single fits "
-        f"(median of {np.round(ratios, 2).tolist()})"
-    )
+    print(f"quantiles: crossings {int(target.breaks(after).sum())}, {spent}")
     for name, found in (("input", said[test]), ("single, sorted", single), ("several", after)):
         gap = [max(abs(np.mean(y[test][g] <= found[g, k]) - tau) for g in new) for k, tau in enumerate(TAUS)]
         print(f"  {name:<16} pinball {target.losses(found, y[test]).mean():.6f}, worst group's coverage off by {np.round(gap, 4)}")
@@ -56,13 +48,11 @@ def classes(rows: int, seed: int) -> None:
     code, base = (truth.cumsum(axis=1) > rng.random(2 * rows)[:, None]).argmax(axis=1), _shares(0.8 * x)
     fit, test = slice(0, rows), slice(rows, None)
     target, known, new = mv.Classes(range(5)), list(groups[fit].T), list(groups[test].T)
-    start = time.process_time()
-    made = mv.multicalibrate(code[fit], base[fit], groups=known, property=target)
-    between = time.process_time()
-    alone = [mv.multicalibrate((code[fit] == k) * 1.0, base[fit, k], groups=known) for k in range(5)]
-    end = time.process_time()
+    made, alone, spent = _timed(
+        target, code[fit], base[fit], known, [((code[fit] == k) * 1.0, base[fit, k], "mean") for k in range(5)]
+    )
     rest = np.column_stack([one.predict(base[test, k], groups=new) for k, one in enumerate(alone)])
-    print(f"classes: time {(between - start) / (end - between):.2f} × five single fits")
+    print(f"classes: {spent}")
     shown = (("input", base[test]), ("one v. rest, divided", target.mend(rest)), ("classes", made.predict(base[test], groups=new)))
     for name, found in (*shown, ("truth", truth[test])):
         gap = max(np.abs((found - truth[test])[g].mean(axis=0)).max() for g in new)
@@ -71,6 +61,19 @@ def classes(rows: int, seed: int) -> None:
         print(
             f"  {name:<20} log loss {loss:.5f}, worst (group, class): error {worst:.3g}, mean off by {gap:.4f}, from the true share"
         )
+
+
+def _timed(target: Any, labels: Any, said: Any, known: list[Any], each: list[tuple[Any, Any, str]]) -> tuple[Any, list[Any], str]:
+    """The fit of all columns, the single fits, and the median of three ratios of CPU times; what is loaded once is loaded before."""
+    mv.multicalibrate(labels[:3000], said[:3000], groups=[one[:3000] for one in known], property=target)
+    ratios = []
+    for _ in range(3):
+        start = time.process_time()
+        made = mv.multicalibrate(labels, said, groups=known, property=target)
+        between = time.process_time()
+        alone = [mv.multicalibrate(y, one, groups=known, property=prop) for y, one, prop in each]
+        ratios.append((between - start) / (time.process_time() - between))
+    return made, alone, f"CPU time {np.median(ratios):.2f} × {len(each)} single fits (median of {np.round(ratios, 2).tolist()})"
 
 
 def many(rows: int, seed: int) -> None:

@@ -169,6 +169,10 @@ def multicalibrate(
 
 def _fit_of_columns(target: Target) -> Callable[..., JointCalibration | SeveralCalibration]:
     """The fit that knows this target of several columns; what only some of them need is imported with them."""
-    from multivalid import fit_columns
+    if target.joint:
+        from multivalid.fit_pair import fit_pair
 
-    return fit_columns.fit_pair if target.joint else fit_columns.fit_several
+        return fit_pair
+    from multivalid.fit_columns import fit_several
+
+    return fit_several

@@ -48,6 +48,13 @@ def test_correcting_one_property_does_not_load_pairs():
     assert "multivalid.batch.theorem" in loaded
 
 
+def test_correcting_classes_loads_neither_pairs_nor_another_blas():
+    rows = "[0, 1, 2] * 200, [[0.2, 0.3, 0.5], [0.3, 0.3, 0.4], [0.1, 0.5, 0.4]] * 200"
+    loaded = after(f"import multivalid as mv; mv.multicalibrate({rows}, groups=[], property=mv.Classes(range(3)))")
+    assert loaded.isdisjoint(["multivalid.joint.practical", "multivalid.fit_with_columns", "scipy.linalg"])
+    assert "multivalid.several.shares_fit" in loaded
+
+
 # What a service that predicts row by row does not wait for: libraries beyond NumPy, and the parts that fit, audit or read frames.
 NOT_TO_SERVE = [
     *HEAVY, "scipy", "narwhals", "threadpoolctl", "pathlib", "tempfile", "multivalid.fit", "multivalid.levels", "multivalid.sources",

@@ -21,7 +21,8 @@ from multivalid.sources.memory import MemorySource as Rows
 RIDGES = (100.0, 20.0, 4.0, 0.8, 0.1, 0.01, 1e-3, 1e-4)  # from coefficients of about 0.1 to those of classes that never come
 BACK = 2  # steps by which the ridge of a richer stage starts before that of the last one
 DECIDING = 100_000  # rows on which models are fitted to choose among them; the one chosen is fitted on all
-NOTHING_LEFT = 1e-4  # of the loss of the input: what is lost below this is not worth another model
+NO_MORE = 1e-5  # of what is still lost: a weaker ridge that gains less ends the way, though it gains
+NOTHING_LEFT = 3e-4  # of the loss of the input: what is lost below this is not worth another model
 ALONE = "Group shifts of all classes alone"  # few coefficients: in few rows, curves beside them follow noise
 STAGES = (ALONE, "Group shifts and curves of all classes", "Slopes of groups along the predictions", "Crossings of two groups")
 
@@ -36,10 +37,10 @@ class Tried:
     losses: Array
 
     @classmethod
-    def of(cls, rows: ClassRows, given: Array, model: Shares) -> Tried:
+    def of(cls, passes: Passes, given: Array, model: Shares) -> Tried:
         """Of a model beside the probabilities given (classes, rows); losses are no larger than that of the least that counts."""
-        label = rows.codes, np.arange(len(rows))
-        after = Passes(rows, model).shares(model)
+        rows = passes.rows
+        label, after = (rows.codes, np.arange(len(rows))), passes.shares(model)
         lean, noise = lean_of_shares(given, after, rows.codes, rows.weights)
         losses = -rows.weights * np.log(np.maximum(given[label], LEAST))
         return cls(losses + rows.weights * np.log(np.maximum(after[label], LEAST)), lean, noise, losses)
@@ -68,10 +69,14 @@ class Step:
         return float(sum(one.gains.sum() for one in self.tried))
 
     @property
+    def left(self) -> float:
+        """What these rows still lose."""
+        return float(sum(one.losses.sum() for one in self.tried)) - self.gain
+
+    @property
     def exact(self) -> bool:
         """Whether hardly anything is left to gain: groups or predictions determine the class."""
-        lost = float(sum(one.losses.sum() for one in self.tried))
-        return lost - self.gain <= NOTHING_LEFT * lost
+        return self.left <= NOTHING_LEFT * (self.left + self.gain)
 
 
 @dataclass(frozen=True)
@@ -165,17 +170,19 @@ def _weakened(
     """The stage with the weakest ridge on the way to which rows held out gained at every step; the first must gain more than `least`."""
     models = [model if one is None else one.model for one, model in zip(passes, models, strict=True)]
     curvatures = [[] if one is None else one.curvature(one.model) for one in passes]
+    held = [Passes(fold.held, model, len(folds)) for fold, model in zip(folds, models, strict=True)]
     best: Step | None = None
     for ridge in RIDGES[first:]:
         models = [
             model if one is None else shares_fit.fit(one, model, ridge, curvature, _free(name, model))
             for one, model, curvature in zip(passes, models, curvatures, strict=True)
         ]
-        step = Step(ridge, models, [Tried.of(fold.held, fold.given, model) for fold, model in zip(folds, models, strict=True)])
+        step = Step(ridge, models, [Tried.of(*one) for one in zip(held, (fold.given for fold in folds), models, strict=True)])
         if best is not None and step.gain <= best.gain:
             break
+        enough = best is not None and step.gain - best.gain <= NO_MORE * step.left
         best = step
-        if step.gain <= least:
+        if enough or step.gain <= least:
             break
     assert best is not None
     return best

@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dtrtri
 
 from multivalid.groups.membership import Membership
 from multivalid.practical.blocks import Blocks, CodeBlock
@@ -22,6 +21,7 @@ from multivalid.practical.model import Model
 from multivalid.practical.start import screen
 from multivalid.properties.base import Array
 from multivalid.several.descent import minimum
+from multivalid.several.metric import Metric
 from multivalid.several.shares import KNOTS, Directions, Shares
 
 Single = NDArray[np.float32]  # features and residuals: single precision is exact enough and twice as fast
@@ -84,6 +84,7 @@ class Passes:
         classes, blocks = len(model.curve), rows.blocks
         numbers = classes * (2 + KNOTS) + model.curve.shape[1] + blocks.line_at.size + model.pairs.shape[1] + 4
         self._kept = list(self._made()) if 4 * numbers * len(rows) <= KEPT // shared else None
+        self._last: tuple[Array, float, Array] | None = None
 
     @cached_property
     def guard(self) -> Array:
@@ -153,7 +154,9 @@ class Passes:
         return np.concatenate([*parts, sums.reshape(classes, -1), residual @ chunk.both.T], axis=1).astype(np.float64)
 
     def evaluate(self, model: Shares) -> tuple[float, Array]:
-        """The log loss of all rows, and its gradient."""
+        """The log loss of all rows, and its gradient; the next fit starts where the last one ended, and need not ask again."""
+        if self._last is not None and np.array_equal(self._last[0], model.table):
+            return self._last[1:]
         loss, gradient = 0.0, np.zeros(model.table.shape)
         for chunk in self.chunks():
             share, lost = _shares(self.eta(model, chunk), self.rows.codes[chunk.rows])
@@ -161,6 +164,7 @@ class Passes:
             loss += float(weights @ lost)
             share[self.rows.codes[chunk.rows], np.arange(lost.size)] -= 1
             gradient += self.slope(chunk, share * weights.astype(np.float32))
+        self._last = model.table, loss, gradient
         return loss, gradient
 
     def shares(self, model: Shares) -> Array:
@@ -219,43 +223,20 @@ class Passes:
 def fit(passes: Passes, start: Shares, ridge: float, curvature: list[Array], free: Free) -> Shares:
     """The coefficients of least log loss plus ridge, from `start`; those that are not free stay."""
     both = np.outer(free, free)
-    metric = _Metric([np.where(both, block, 0.0) for block in curvature], np.maximum(ridge * start.penalty, passes.guard))
+    metric = Metric([np.where(both, block, 0.0) for block in curvature], np.maximum(ridge * start.penalty, passes.guard))
     pull = np.maximum(ridge * start.penalty, passes.guard) * free
 
+    def moved(flat: Array) -> Array:
+        return np.asarray(start.table + metric.back(flat.reshape(start.table.shape)))
+
     def evaluate(flat: Array) -> tuple[float, Array]:
-        table = metric.back(flat.reshape(start.table.shape))
+        table = moved(flat)
         loss, gradient = passes.evaluate(start.holding(table))
         return loss + float(np.sum(pull * table**2)) / 2, metric.slope(gradient * free + pull * table).ravel()
 
-    first = metric.forward(start.table).ravel()
-    least = TOLERANCE * first.size / max(len(passes.rows), 1)
-    found = minimum(evaluate, first, steps=STEPS, tolerance=least)
-    return start.holding(metric.back(found.reshape(start.table.shape)))
-
-
-class _Metric:
-    """Coordinates of each class in which its curvature and ridge are the identity: u = root'·coefficients."""
-
-    def __init__(self, curvature: list[Array], ridge: Array) -> None:
-        self._roots = [np.linalg.cholesky(block + np.diag(ridge + _floor(np.diag(block)))) for block in curvature]
-        self._inverse = [dtrtri(root, lower=True)[0] for root in self._roots]
-
-    def forward(self, table: Array) -> Array:
-        """Coefficients as coordinates."""
-        return np.stack([root.T @ row for root, row in zip(self._roots, table, strict=True)])
-
-    def back(self, table: Array) -> Array:
-        """Coordinates as coefficients."""
-        return np.stack([inverse.T @ row for inverse, row in zip(self._inverse, table, strict=True)])
-
-    def slope(self, gradient: Array) -> Array:
-        """A gradient in coefficients as one in coordinates."""
-        return np.stack([inverse @ row for inverse, row in zip(self._inverse, gradient, strict=True)])
-
-
-def _floor(diagonal: Array) -> Array:
-    """So little that it changes no step but that of a coefficient nothing speaks of."""
-    return np.full(diagonal.shape, 1e-6 * float(diagonal.max(initial=0.0)) + 1e-9)
+    still = np.zeros(start.table.size)
+    least = TOLERANCE * still.size / max(len(passes.rows), 1)
+    return start.holding(moved(minimum(evaluate, still, steps=STEPS, tolerance=least)))
 
 
 def _with_diagonal(block: Array, rest: Array) -> Array:

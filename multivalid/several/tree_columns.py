@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import combinations, pairwise
 from operator import or_
 from typing import Any
@@ -22,8 +22,10 @@ from multivalid.errors import ModelFileError
 from multivalid.evaluators import Members
 from multivalid.groups.membership import Membership
 from multivalid.properties.base import Array
+from multivalid.rounding import UnevenBoundaries
 
 EDGES = 100  # cuts of a column of predictions
+SETTLING = 20_000  # rows that settle where the cuts are
 MOST_EDGES = 250  # in a file: codes are single bytes
 MOST_BLOCK = 200  # groups that share a column of codes
 MOST_GAPS = 6  # columns of predictions up to which every two have their gap; beyond, neighbours only
@@ -113,7 +115,12 @@ class Number:
 
     def codes(self, given: Sequence[Array], members: Members) -> Codes:
         """Of rows in memory."""
-        return np.asarray(np.searchsorted(np.array(self.edges), self.value(given), side="right"), dtype=np.uint8)
+        return np.asarray(len(self.edges) - self._turned.below(-self.value(given)), dtype=np.uint8)
+
+    @cached_property
+    def _turned(self) -> UnevenBoundaries:
+        """The edges on the line turned round: those strictly below a value there are the ones above it, and an edge at the value is not."""
+        return UnevenBoundaries(-np.array(self.edges)[::-1])
 
     def question(self, left: Left) -> tuple[Question, bool]:
         """What tells rows whose code is among `left` from the others, and whether they are those who answer yes."""
@@ -137,7 +144,8 @@ def columns_of(given: Array, membership: Membership) -> list[TreeColumn]:
     width = given.shape[1]
     pairs = combinations(range(width), 2) if width <= MOST_GAPS else pairwise(range(width))
     wanted: list[tuple[int, int | None]] = [*((k, None) for k in range(width)), *((high, low) for low, high in pairs)]
-    numbers = [_cut(Number(column, less, ()), given) for column, less in wanted]
+    some = given[:: max(len(given) // SETTLING, 1)]
+    numbers = [_cut(Number(column, less, ()), some) for column, less in wanted]
     return [*_blocks(membership), *(one for one in numbers if one.edges)]
 
 

@@ -113,7 +113,8 @@ class _Tried:
             losses = OwnScales(target, scales, outcomes)
         start = _starts(ground, mixed)
         seen = np.column_stack(ground.looked_at(Arrays(), list(mixed.predictions.T)))
-        stood = _starts(rival if rival.together is not None or rival.parts else ground, held)
+        apart = rival is not ground and (rival.together is not None or rival.parts)
+        stood = _starts(rival, held) if apart else start[:, :cut]
         return cls(boost.Trial(start, cut, losses, seen, mixed.membership, rounds), start, before, stood, unit[:cut])
 
     def by_unit(self, values: Array) -> Array:

@@ -47,7 +47,7 @@ def work_out(rows: Rows, target: Target, goal: Goal) -> Worked:
 
 def _together(rows: Rows, target: Target, goal: Goal, untouched: ColumnsPredictor) -> Worked:
     """All columns at once, as shares of one whole."""
-    from multivalid.several import classes_fit  # with parts of SciPy that take their time to load, and that nothing else needs
+    from multivalid.several import classes_fit  # which nothing else needs
 
     tried = classes_fit.fit(rows, target, goal.seed)
     if isinstance(tried, str):

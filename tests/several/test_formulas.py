@@ -227,7 +227,7 @@ def test_what_a_stage_does_on_rows_it_was_not_fitted_on():
     rows, base = class_rows(700)
     model = Shares.new(Directions.of(rows.logs, rows.weights), 4)
     model = model.holding(model.table + 0.1 * RNG(0).normal(size=model.table.shape))
-    found, none = (Tried.of(rows, base.T, one) for one in (model, model.holding(0 * model.table)))
+    found, none = (Tried.of(Passes(rows, model), base.T, one) for one in (model, model.holding(0 * model.table)))
     after = Passes(rows, model).shares(model)
     label = rows.codes, np.arange(700)
     np.testing.assert_allclose(found.gains, rows.weights * np.log(after[label] / base.T[label]), atol=1e-6)
