@@ -234,6 +234,9 @@ class OnlineMulticalibrator:
         """The state in a few lines of text."""
         return summary_of(self)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.property!r}, {self._engine.headline()}>"
+
     # ---- keeping ---------------------------------------------------------------------------------------------------------
     def save(self, path: str | Path) -> None:
         """Write the whole state as JSON; `multivalid.load` goes on exactly where this learner stands."""

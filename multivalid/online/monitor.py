@@ -288,6 +288,11 @@ class Monitor:
         """The state in a few lines of text."""
         return reading.summary_of(self)
 
+    def __repr__(self) -> str:
+        alarms = len(self.alarms) or "no"
+        told = f"{self.rounds:,} rounds, {len(self.groups)} groups, {alarms} alarm{'s' * (alarms != 1)}"
+        return f"<{type(self).__name__} of {self.setup.watched.target!r}: {told}>"
+
     def report(self, path: str | Path, *, settings: Mapping[str, Any] | None = None) -> Path:
         """Write a page with the evidence over time (.html, and its numbers beside it as .report.json).
 

@@ -66,6 +66,15 @@ def test_summary_says_so(alarmed: mv.Monitor) -> None:
     assert "ALARM" not in quiet.summary()
 
 
+def test_printed_it_says_how_far_it_is(alarmed: mv.Monitor) -> None:
+    count = len(alarmed.alarms)
+    assert repr(alarmed) == f"<Monitor of Mean(): 3,000 rounds, 4 groups, {count} alarm{'' if count == 1 else 's'}>"
+    assert repr(mv.Monitor("quantile:0.9", 2)) == "<Monitor of Quantile(tau=0.9): 0 rounds, 3 groups, no alarms>"
+    learner = mv.OnlineMulticalibrator("mean", 2, labels=(0, 1))
+    learner.learn_one([True, False], 1.0)
+    assert repr(learner) == "<OnlineMulticalibrator of Mean(), sharp: 1 rounds, 3 groups, 20 buckets>"
+
+
 def test_table_counts_rows_and_gaps(alarmed: mv.Monitor) -> None:
     member, p, y = shifted()
     everyone = np.column_stack([np.ones(3000, bool), member])
