@@ -92,3 +92,44 @@ def test_estimators_take_features():
     assert np.isfinite(model.predict_proba(X)).all()
     made = model.calibrations_[0] if isinstance(model.calibrations_, list) else model.calibrations_
     assert "columns" in made.certificate.note
+
+
+def test_who_got_worse_by_hand():
+    from types import SimpleNamespace
+
+    import narwhals as nw
+
+    kind = np.array(["a", "a", "b", "b", "c", "c"])
+    y, w = np.zeros(6), np.array([1.0, 3.0, 1.0, 1.0, 1.0, 1.0])
+    before, after = np.array([0.4, 0.0, -0.3, -0.3, 0.2, 0.2]), np.array([-0.4, -0.08, 0.3, 0.3, 0.21, 0.2])
+    frame = nw.from_native(pd.DataFrame({"kind": kind}))
+    told = collateral._worse(
+        SimpleNamespace(property=mv.Mean()), [f"kind == '{one}'" for one in "abc"], frame, (before, after), y, w, percent=False
+    )
+    assert told == [
+        "kind == 'a': predicted too low by 0.16 on average, before by 0.1",
+        "kind == 'c': predicted too high by 0.205 on average, before by 0.2",
+    ]
+    in_points = collateral._worse(SimpleNamespace(property=mv.Mean()), ["kind == 'a'"], frame, (before, after), y, w, percent=True)
+    assert in_points == ["kind == 'a': predicted too low by 16 points on average, before by 10 points"]
+    assert collateral._worse(SimpleNamespace(property=mv.Mean()), [], frame, (before, after), y, w, percent=True) == []
+
+
+def fit_with(held, **columns):
+    data = offended(600)
+    out = np.arange(600) < held
+    return mv.multicalibrate("y", "p", groups=["sex"], data=data.assign(**columns), holdout=out).certificate.note
+
+
+def test_of_few_rows_none_is_looked_for():
+    assert "199 rows held out with 2 further columns are too few" in fit_with(199)
+    assert "too few" not in fit_with(200)
+    assert "none was found in 2 columns" in fit_with(200)
+    assert "none was found in 3 columns" in fit_with(200, site="x", __own=1.0)
+
+
+def test_five_groups_are_named(monkeypatch):
+    for count in (5, 6):
+        names = [f"group {i}" for i in range(count)]
+        monkeypatch.setattr(collateral, "_worse", lambda *_, names=names: names)
+        assert f"held out: {'; '.join(names[:5])}{'; …' if count > 5 else ''}. Name" in fit_with(300)

@@ -124,3 +124,47 @@ def test_levels_of_equal_weight_reach_the_last_value_where_it_is_heavy():
     values, weights = np.array([5.0, 1.0, 3.0]), np.array([8.0, 1.0, 1.0])
     assert mv.Grid.quantile(values, 4, weights).points.tolist() == [3.0, 5.0]
     assert mv.Grid.quantile(values, 2, np.array([1.0, 1.0, 1.0])).points.tolist() == [1.0, 5.0]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_levels_of_equal_weight_by_hand(weighted):
+    rng = np.random.default_rng(3)
+    for count, m in ((1, 3), (7, 4), (40, 9), (40, 40)):
+        values = rng.integers(0, 12, count) / 4
+        weights = rng.integers(1, 6, count) / 4 if weighted else np.full(count, 0.25)
+        wanted = set()
+        for k in range(m):
+            goal = weights.sum() * (k + 0.5) / m
+            wanted.add(min(v for v in values if weights[values <= v].sum() >= goal))
+        grid = mv.Grid.quantile(values, m, weights)
+        assert grid.points.tolist() == sorted(wanted)
+        assert (grid.lo, grid.hi) == (values.min(), values.max())
+
+
+def test_ends_that_a_grid_covers():
+    grid = mv.Grid([0.5, 1.0], lo=-1.0, hi=2.0)
+    np.testing.assert_array_equal(grid.check(np.array([-1.0, 2.0])), [-1.0, 2.0])
+    grid.check_ends(-1.0, 2.0)
+    for low, high in ((-1.1, 2.0), (-1.0, 2.1)):
+        with pytest.raises(InputError, match=f"goes from {low:g} to {high:g}"):
+            grid.check_ends(low, high)
+        with pytest.raises(InputError, match="1 values do not"):
+            grid.check(np.array([low, high, 0.0]))
+    assert mv.Grid([0.5, 1.0], lo=0.5, hi=1.0).edge == 0.0
+    assert (mv.Grid([0.5, 1.0], lo=0.0, hi=1.1).edge, grid.edge) == (0.5, 1.5)
+    assert mv.Grid([0.5, 1.0], lo=0.4, hi=4.0).edge == 3.0
+
+
+def test_between_neighbouring_doubles_the_middle_is_the_lower_one():
+    for point in (1.0, np.nextafter(1.0, 2), 3e-310):
+        pair = mv.Grid([point, np.nextafter(point, 9)])
+        assert pair.round(pair.points).tolist() == [0, 1]
+    np.testing.assert_allclose(mv.Grid([0.0, 1.0, 5.0]).boundaries, [0.5, 3.0])
+
+
+def test_ten_million_levels_and_no_more():
+    from multivalid.grid import level_count
+
+    assert level_count(10_000_000) == 10_000_000
+    with pytest.raises(InputError, match="at most 10,000,000 levels, got 10,000,001"):
+        level_count(10_000_001)

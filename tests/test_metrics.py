@@ -65,3 +65,20 @@ def test_bad_input_is_named() -> None:
         metrics.calibration_gap([0, 1], [0.5])
     with pytest.raises(InputError, match="one coordinate"):
         metrics.calibration_gap([0, 1], [0.5, 0.5], property="mean_variance")
+
+
+@pytest.mark.parametrize("distinct", [20, 21])
+def test_few_distinct_predictions_are_taken_value_by_value(distinct: int) -> None:
+    """Of 21 the most part is one value, so that levels of equal weight join many of the others."""
+    rng = np.random.default_rng(4)
+    p = np.concatenate([np.arange(distinct), np.full(400, 3)]) / 10
+    y, w = rng.exponential(size=p.size), rng.choice([0.0, 0.5, 2.0], p.size)
+    w[:distinct] = 0.5
+    levels = np.unique(p) if distinct <= 20 else mv.Grid.quantile(p, 20, w).points
+    place = np.abs(p[:, None] - levels).argmin(axis=1)
+    parts = [(w[place == k].sum(), (w * (p - y))[place == k].sum()) for k in range(levels.size)]
+    total = sum(mass for mass, _ in parts)
+    wanted = sum((v / mass) ** 2 * mass / total for mass, v in parts if mass) ** 0.5
+    assert metrics.calibration_rms(y, p, sample_weight=w) == pytest.approx(wanted, rel=1e-12)
+    assert metrics.calibration_gap(y, p, sample_weight=w) == pytest.approx((w @ (p - y)) / w.sum(), rel=1e-12)
+    assert metrics.mean_score(y, p, sample_weight=w) == pytest.approx((w @ (p - y) ** 2) / 2 / w.sum(), rel=1e-12)

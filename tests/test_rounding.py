@@ -68,3 +68,51 @@ def test_uneven_boundaries_count_like_a_search(seed):
     near = [edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf), grid.points]
     values = np.concatenate([rng.normal(grid.points.mean() / 2, 1 + np.ptp(points) / 4, 2000), *near, [-1e308, 1e308]])
     np.testing.assert_array_equal(grid.round(values), np.searchsorted(edges, values, side="left"))
+
+
+@pytest.mark.parametrize(("off", "even"), [(0.2, True), (-0.2, True), (0.3, False), (-0.3, False)])
+def test_how_even_boundaries_must_be(off, even):
+    """By a quarter of 1/2²³ of an interval, and no more."""
+    boundaries = np.array([0.0, 1.0 + off / 2**23, 2.0])
+    made = EvenBoundaries.of(boundaries)
+    assert (made is not None) == even
+    if made is not None:
+        values = hard(boundaries, np.random.default_rng(0))
+        np.testing.assert_array_equal(made.below(values), np.searchsorted(boundaries, values, side="left"))
+
+
+@pytest.mark.parametrize("size", [2, 3, MOST])
+def test_two_boundaries_are_enough_and_as_many_as_a_byte_holds(size):
+    assert EvenBoundaries.of(np.arange(float(size))) is not None
+
+
+@pytest.mark.parametrize("chunk", [13, 1 << 16])
+def test_values_are_counted_chunk_by_chunk(chunk, monkeypatch):
+    from multivalid import rounding
+
+    monkeypatch.setattr(rounding, "CHUNK", chunk)
+    for boundaries in (np.arange(40) / 7, np.sort(np.random.default_rng(0).gamma(2, 1, 40))):
+        values = hard(boundaries, np.random.default_rng(1))
+        values = values[np.isfinite(values)]
+        kind = EvenBoundaries if boundaries[1] == 1 / 7 else rounding.UnevenBoundaries
+        np.testing.assert_array_equal(kind(boundaries).below(values), np.searchsorted(boundaries, values, side="left"))
+
+
+def test_parts_of_uneven_boundaries():
+    from multivalid.rounding import PARTS, UnevenBoundaries
+
+    boundaries = np.array([1.0, 1.5, 1.5001, 5.0])
+    made = UnevenBoundaries(boundaries)
+    assert made.scale == (PARTS - 2) / 4
+    values = np.array([-9.0, 0.999, 1.0, 2.0, 3.0, 5.0, 99.0])
+    part = [0 if v < 1 else min(int((v - 1) / 4 * (PARTS - 2)) + 1, PARTS - 1) for v in values]
+    part[1] = 0
+    assert made._part(values).tolist() == part
+    own = made._part(boundaries)
+    assert np.flatnonzero(made.mixed).tolist() == sorted(set(own.tolist()))
+    assert made.table.tolist() == [int((own < p).sum()) for p in range(PARTS)]
+    for flat in ([], [2.0], [-1e308, 1.7e308]):
+        values = np.array([-1.0, 2.0, 3.0])
+        with np.errstate(over="ignore"):
+            found = UnevenBoundaries(np.array(flat)).below(values)
+        np.testing.assert_array_equal(found, np.searchsorted(np.array(flat), values))
