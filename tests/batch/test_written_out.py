@@ -337,6 +337,8 @@ def test_when_a_cell_moves_and_where_to():
     printed = PrintedRule(0.02)
     assert printed.destination(cell(0.4, 0.5, 0.3), 0) == 2, "of two levels of least |V| the one that scores better"
     assert printed.destination(cell(0.3, 0.5, 0.4), 0) is None
+    assert printed.destination(cell(2e-9, 4e-9, 1e-9), 0) == 2, "a drop is small beside the spread of the scores, or not at all"
+    assert printed.destination(cell(1.0, 4e6, 1 - 3e-6), 0) is None, "what rounding could have made is none"
     assert printed.satisfied(mass[:2, None], (mass * v)[:2, None]) == (0.5 * 0.09 + 0.5 * 0.0576 <= 0.02)
     assert PrintedRule(0.5 * 0.09 + 0.5 * 0.0576 + 1e-15).satisfied(mass[:2, None], (mass * v)[:2, None])
     assert nearest_minimum(np.array([1.0, 1 + 0.9e-12, 1.1]), 1, 1.0) == 1

@@ -258,3 +258,44 @@ def test_trees_stop_when_rows_held_out_gain_no_more(means, seen, rounds, monkeyp
         pass
     assert (judge.seen, judge.rounds) == (seen, rounds)
     assert judge.there[0, 0] == rounds
+
+
+def test_numbers_of_all_columns_together():
+    from multivalid.batch.certificate import Certificate
+    from multivalid.several.certificate import SeveralCertificate
+
+    def part(status, **numbers):
+        return Certificate(status=status, mode="theorem", potential=np.zeros(2), **numbers)
+
+    parts = (
+        part("converged", alpha=0.3, error=0.1, updates=4, update_bound=9, least_drop=0.02, drop_bound=0.01, lipschitz=2.0, steepest=1.0,
+             holdout_error=0.2),
+        part("blocked", alpha=0.2, error=0.4, updates=7, update_bound=5, least_drop=float("nan"), drop_bound=0.04, lipschitz=1.0,
+             steepest=3.0, holdout_error=0.1),
+    )  # fmt: skip
+    made = SeveralCertificate.of(mode="theorem", keys=("a", "b"), parts=parts, potential=np.array([2.0, 1.0]))
+    assert (made.alpha, made.error, made.updates, made.update_bound) == (0.3, 0.4, 11, 14)
+    assert (made.least_drop, made.drop_bound, made.lipschitz, made.steepest) == (0.02, 0.01, 2.0, 3.0)
+    assert (made.holdout_error, made.status) == (0.2, "blocked")
+    some = SeveralCertificate.of(mode="theorem", keys=("a",), parts=parts[1:], potential=np.array([2.0, 1.0]))
+    assert np.isnan(some.least_drop)
+
+
+def test_half_of_the_rows_choose_the_mixture_of_the_other_half():
+    from multivalid.several.mixture import crossed
+
+    rng = RNG(3)
+    codes, weights = rng.integers(0, 3, 400), rng.choice([0.5, 2.0], 400)
+    truth = np.eye(3)[:, codes] * 1.5
+    model, trees = 0.8 * truth + rng.normal(size=(3, 400)), 0.5 * truth + rng.normal(size=(3, 400))
+    found = crossed(model, trees, codes, weights)
+
+    def loss(share, rows):
+        eta = model[:, rows] + share * (trees - model)[:, rows]
+        return weights[rows] @ (np.log(np.exp(eta).sum(axis=0)) - eta[codes[rows], np.arange(eta.shape[1])])
+
+    grid = np.linspace(0, 1, 1001)
+    for half, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
+        share = grid[np.argmin([loss(one, other) for one in grid])]
+        np.testing.assert_allclose(found[:, half], (model + share * (trees - model))[:, half], atol=5e-3)
+        assert 0.1 < share < 0.99
