@@ -9,80 +9,90 @@ Bends, twists and products of two groups stay as the sample has them; everything
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multivalid.cells.tabulate import tabulate_groups
-from multivalid.evaluators import Evaluator
+from multivalid.evaluators import Evaluator, Members
 from multivalid.practical.candidates import Candidate
-from multivalid.practical.data import LinkRows, Matching
+from multivalid.practical.data import Matching
 from multivalid.practical.model import Model
 from multivalid.practical.newton import SHARE
 from multivalid.practical.predictor import LinkPredictor
 from multivalid.practical.products import products
 from multivalid.practical.solve import solve
+from multivalid.practical.work import Worked
 from multivalid.properties.base import Array, Property
-from multivalid.sources.memory import MemorySource
 from multivalid.sources.open import Source
 
 FARTHEST_STEP = 1.0  # units of the link: a sample leaves no more than this to correct
 
 
-def refit(source: Source, sample: MemorySource, prop: Property, predictor: LinkPredictor, ridge: float) -> Model | None:
-    """The model of a predictor fitted on `sample`, moved to where all rows of `source` put it; None where there is no model."""
-    model = predictor.model
+def refit(source: Source, done: Worked, prop: Property, mean_weight: float) -> Model | None:
+    """The model fitted on a sample, moved to where all rows of `source` put it; None where there is no model.
+
+    `mean_weight` is that of the sample, whose rows have weights of mean one in the fit.
+    """
+    model, rows, ridge, loss = done.predictor.model, done.inner, done.ridge, Matching(prop, done.predictor.link)
     if model is None:
         return None
-    sums = source.group_sums(predictor, Pulls(prop, predictor, model))
-    rows = LinkRows.of(sample, predictor.link, np.flatnonzero(sample.weights > 0))
-    eta = Candidate("", model, ridge, predictor.rounds).eta(rows)
-    mean_weight = sample.weights[sample.weights > 0].mean()
-    loss = Matching(prop, predictor.link)
-    free, gradient = _gradient(model, sums / (mean_weight * loss.unit), _pulls(model, rows))
+    sums = source.group_sums(done.predictor, Pulls(prop, done.predictor, model)) / (mean_weight * loss.unit)
+    eta = Candidate("", model, ridge, done.predictor.rounds).eta(rows)
     loss.widen(eta, rows, SHARE)
     table = products(model, rows, slice(0, len(rows)), lambda _, part: np.maximum(loss.slope(eta[part], rows, part), 0.0)).table
-    table = table[np.ix_(free, free)] * (source.totals.weight / sample.weights.sum())
-    flat = model.flat
-    right = -(gradient + ridge * flat.penalty * flat.values)[free]
+    flat, free = model.flat, _free(model)
+    table = table[np.ix_(free, free)] * (source.totals.weight / mean_weight / len(rows))
+    right = -(_gradient(model, sums) + ridge * flat.penalty * flat.values)[free]
     step = np.zeros(free.size)
     step[free] = solve(table, ridge * flat.penalty[free], right, flat.few[free])
     return model.moved(np.clip(step, -FARTHEST_STEP, FARTHEST_STEP))
 
 
 class Pulls:
-    """wV of a row, and the same along the base: times its standardised value, and (of everyone alone) times each hinge."""
+    """wV of a row times ∂η/∂u for its summed shifts u, and wV along the base; then, of everyone alone, wV and wV times each hinge."""
 
     def __init__(self, prop: Property, predictor: LinkPredictor, model: Model) -> None:
-        self.prop, self.link, self.model, self.whole = prop, predictor.link, model, model.knots.size
+        self.prop, self.link, self.model, self.whole = prop, predictor.link, model, 1 + model.knots.size
 
-    def __call__(self, by: Evaluator, prediction: Any, made: Any, label: Any, weight: Any) -> list[Any]:
-        ops, standard = by.ops, self.model.standard(by, self.link.onto(by, prediction))
+    def __call__(self, by: Evaluator, prediction: Any, made: Any, label: Any, weight: Any, members: Members) -> list[Any]:
+        ops, model = by.ops, self.model
+        standard = model.standard(by, self.link.onto(by, prediction))
         wv = by.keep("pulled", weight * self.prop.residual(ops, made, label))
-        return [wv, wv * standard, *(wv * ops.maximum(standard - float(knot), 0.0) for knot in self.model.knots)]
+        hinges = [ops.maximum(standard - float(knot), 0.0) for knot in model.knots]
+        plain = not (model.bends.size or model.twists.size)
+        pulled = wv if plain else wv * self._slope(by, members.total(model.shifts.tolist()), [standard, *hinges])
+        return [pulled, wv * standard, wv, *(wv * hinge for hinge in hinges)]
+
+    def _slope(self, by: Evaluator, index: Any, along: Sequence[Any]) -> Any:
+        """∂η/∂u: the sum of all bends and twists that lie below u, the twists along the base."""
+        bends, twists = np.append(1.0, self.model.bends), self.model.twists.reshape(1 + self.model.bends.size, -1)
+        piece = by.place(index, self.model.bend_knots.tolist()) if bends.size > 1 else None
+
+        def at(steps: Array) -> Any:
+            return float(steps[0]) if piece is None else by.look_up(piece, np.cumsum(steps).tolist())
+
+        slope = at(bends)
+        for part, steps in zip(along, twists.T, strict=False):
+            slope = slope + part * at(steps)
+        return slope
 
 
-def _gradient(model: Model, sums: Array, pulls: Array) -> tuple[NDArray[np.bool_], Array]:
-    """Which coefficients move, and the gradient there, from the sums of every group (everyone first)."""
+def _free(model: Model) -> NDArray[np.bool_]:
+    """Which coefficients move: the curve, the shifts, and products of a group with the base."""
     curve, bend, shift, product, total = model.flat.cuts
-    free, gradient = np.zeros(total, dtype=bool), np.zeros(total)
+    free = np.zeros(total, dtype=bool)
     free[:curve] = free[bend:shift] = True
-    gradient[:curve], gradient[bend:shift] = sums[0], pulls * sums[1:, 0]
-    along = np.flatnonzero(model.pairs[1] == model.shifts.size)  # products of a group with the base
-    free[shift:product][along] = True
+    free[shift:product] = model.pairs[1] == model.shifts.size
+    return free
+
+
+def _gradient(model: Model, sums: Array) -> Array:
+    """The gradient in the coefficients that move, from the sums of every group (everyone first)."""
+    curve, bend, shift, product, total = model.flat.cuts
+    gradient, along = np.zeros(total), _free(model)[shift:product]
+    gradient[0], gradient[1], gradient[2:curve] = sums[0, 2], sums[0, 1], sums[0, 3:]
+    gradient[bend:shift] = sums[1:, 0]
     gradient[shift:product][along] = sums[1 + model.pairs[0, along], 1]
-    return free, gradient
-
-
-def _pulls(model: Model, rows: LinkRows) -> Array:
-    """How far η moves, on average over a group, with the group's shift: 1 but for bends and twists."""
-    if not (model.bends.size or model.twists.size):
-        return np.ones(model.shifts.size)
-    pulls = np.empty(len(rows))
-    for part in rows.chunks():
-        _, index, features = model.evaluate(rows.base[part], rows.blocks.part(part))
-        pulls[part] = model.chain(index, features)
-    place = np.zeros(len(rows), dtype=np.intp)
-    total, weight = tabulate_groups(rows.membership, place, [rows.weights * pulls, rows.weights], 1)
-    return np.asarray(np.divide(total, weight, out=np.ones_like(total), where=weight > 0)[0, 1:])
+    return gradient

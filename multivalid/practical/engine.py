@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
-from typing import Any
-
 import narwhals as nw
 
 from multivalid.atoms.names import PREDICTION
 from multivalid.errors import InputError
-from multivalid.evaluators import Members, NoColumns
-from multivalid.groups.engine import balanced
+from multivalid.evaluators import Members
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.remote import Frame, schema_of
 from multivalid.practical.forest_frame import add_forest
 from multivalid.practical.predictor import LinkPredictor
-from multivalid.properties.ops import expressions
-from multivalid.sources.expressions import Expressions, Unevaluated
+from multivalid.sources.expressions import ExpressionMembers, Expressions, Unevaluated
 from multivalid.sources.looked_up import LineMembers, Lines
 
 FOUND = "__mv_found"
@@ -51,17 +45,3 @@ def predicting_link(
     by = Expressions(frame)
     made = predictor.calibrate(by, nw.col(PREDICTION), members, found)
     return by.frame.select(*names, made.alias(output))
-
-
-class ExpressionMembers(NoColumns):
-    """Groups as conditions on the columns of a frame."""
-
-    def __init__(self, flags: list[Any]) -> None:
-        self.flags = flags
-
-    def total(self, values: Sequence[float]) -> Any:
-        shifts = [expressions().where(flag, float(value), 0.0) for flag, value in zip(self.flags[1:], values, strict=True)]
-        return balanced(shifts, operator.add) if shifts else expressions().filled(0.0, None)
-
-    def holds(self, group: int) -> Any:
-        return self.flags[group]

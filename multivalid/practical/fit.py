@@ -77,7 +77,7 @@ def fit(
 def _on_all_rows(source: Source, rows: Rows, prop: Property, goal: Goal, done: Worked, at_random: bool) -> tuple[Worked, str]:
     """What was fitted on a sample of the rows, moved to where all of them put it, and a sentence that says which it is."""
     sample = f"{'a random sample of' if at_random else 'the first'} {len(rows):,} of {len(source):,} rows"
-    model = None if done.stopped else refit(source, rows, prop, done.predictor, done.ridge)
+    model = None if done.stopped else refit(source, done, prop, float(rows.weights[rows.weights > 0].mean()))
     if model is None:
         return done, f"Fitted on {sample}."
     predictor = replace(done.predictor, model=model)

@@ -18,14 +18,16 @@ from multivalid.sources.memory import MemorySource as Rows
 
 @dataclass(frozen=True)
 class Worked:
-    """A predictor, its predictions for the rows fitted, the mean score after each step, what to say, whether it was stopped, the ridge."""
+    """A predictor, its predictions for the rows fitted, the mean score after each step, what to say, whether it was stopped, the ridge, and
+    the rows with weight as the fit saw them, in random order."""
 
     predictor: LinkPredictor
     final: Array
     potential: list[float]
     note: str
     stopped: bool
-    ridge: float = 0.0
+    ridge: float
+    inner: LinkRows
 
 
 def work_out(rows: Rows, prop: Property, goal: Goal, *, random_state: int = 0) -> Worked:
@@ -48,7 +50,7 @@ def work_out(rows: Rows, prop: Property, goal: Goal, *, random_state: int = 0) -
     stopped = stopped or (moves > 0 and not goal.control.room(moves))
     if chosen is None and not stopped and len(inner) >= FEWEST:
         report = [NOTHING_DONE, *report]
-    return Worked(predictor, final, [before, after], "\n".join(report), stopped, 0.0 if chosen is None else chosen.ridge)
+    return Worked(predictor, final, [before, after], "\n".join(report), stopped, 0.0 if chosen is None else chosen.ridge, inner)
 
 
 def mean_score(rows: Rows, prop: Property, predictions: Array) -> float:

@@ -12,7 +12,7 @@ from multivalid.atoms.keys import place
 from multivalid.atoms.names import BEFORE, LABEL, PREDICTION, WEIGHT
 from multivalid.properties.ops import expressions
 from multivalid.sources.cell_terms import CellTerms, chance_of
-from multivalid.sources.expressions import Expressions
+from multivalid.sources.engine_terms import terms_of
 from multivalid.sources.passing_tables import cells_passing, terms_passing
 from multivalid.sources.sets import Asked, tabulate_sets
 
@@ -48,8 +48,7 @@ def tabulate_terms(source: EngineRows, predictor: Predicting, terms: Terms) -> N
     passed = terms_passing(source, predictor, terms)
     if passed is not None:
         return passed
-    by = Expressions(source.predicted_by(predictor, beside=True).frame)
-    columns = terms(by, nw.col(BEFORE), nw.col(PREDICTION), nw.col(LABEL), nw.col(WEIGHT))
+    frame, columns = terms_of(source, predictor, terms)
     asked = [Asked(nw.lit(0, dtype=nw.Int64), 1, columns)]
-    (table,) = tabulate_sets(by.frame, source.groups, asked, source.guesses.combinations, len(source), source.lines)
+    (table,) = tabulate_sets(frame, source.groups, asked, source.guesses.combinations, len(source), source.lines)
     return np.asarray(table[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,8 @@ import narwhals as nw
 import numpy as np
 
 from multivalid.atoms.keys import look_up, place
+from multivalid.evaluators import NoColumns
+from multivalid.groups.engine import balanced
 from multivalid.groups.remote import Frame
 from multivalid.properties.ops import Ops, expressions
 
@@ -39,3 +42,17 @@ class Expressions(Unevaluated):
     def keep(self, name: str, value: Any) -> Any:
         self.frame = self.frame.with_columns(value.alias(f"__mv_{name}"))
         return nw.col(f"__mv_{name}")
+
+
+class ExpressionMembers(NoColumns):
+    """Groups as conditions on the columns of a frame."""
+
+    def __init__(self, flags: list[Any]) -> None:
+        self.flags = flags
+
+    def total(self, values: Sequence[float]) -> Any:
+        shifts = [expressions().where(flag, float(value), 0.0) for flag, value in zip(self.flags[1:], values, strict=True)]
+        return balanced(shifts, operator.add) if shifts else expressions().filled(0.0, None)
+
+    def holds(self, group: int) -> Any:
+        return self.flags[group]

@@ -12,7 +12,7 @@ import numpy as np
 from multivalid.atoms.response import Response, response
 from multivalid.atoms.table import Atoms, build
 from multivalid.cells.tabulate import tabulate_groups
-from multivalid.evaluators import Arrays
+from multivalid.evaluators import Arrays, DenseMembers
 from multivalid.grid import Grid
 from multivalid.properties.base import Array
 from multivalid.sources.laws import Laws, laws_of_rows
@@ -68,7 +68,8 @@ class MemorySource(MemoryCells):
     def group_sums(self, predictor: Predicting, terms: Terms) -> Array:
         """Σ of every term over the rows of each group: (groups, terms); the terms know what a predictor makes of the rows."""
         made = predictor.predict(self.predictions, self.membership)
-        columns = terms(Arrays(), self.predictions, made, self.labels, self.weights)
+        members = DenseMembers(self.membership, 0, len(self))
+        columns = terms(Arrays(), self.predictions, made, self.labels, self.weights, members)
         sums = tabulate_groups(self.membership, np.zeros(len(self), dtype=np.intp), columns, 1)
         return np.asarray(np.stack(sums, axis=2)[0])
 

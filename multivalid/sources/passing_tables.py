@@ -50,7 +50,7 @@ def terms_passing(source: EngineRows, predictor: Predicting, terms: Terms) -> Ar
         return None
 
     def kernel(batch: Batch) -> list[Counted]:
-        columns = terms(batch.by, batch.predictions, batch.predicted(predictor), batch.labels, batch.weights)
+        columns = terms(batch.by, batch.predictions, batch.predicted(predictor), batch.labels, batch.weights, batch.members)
         cut = len(columns) - terms.whole
         return [Counted(None, 1, columns[:cut], columns[cut:])]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from multivalid.evaluators import Evaluator
+from multivalid.evaluators import Evaluator, Members
 from multivalid.grid import Grid
 from multivalid.groups.family import FittedGroups
 from multivalid.groups.membership import Membership
@@ -52,7 +52,7 @@ class Origin(NamedTuple):
 
 
 class Terms(Protocol):
-    """Numbers to be summed, as formulas of a row's prediction, new prediction, label and weight.
+    """Numbers to be summed, as formulas of a row's prediction, new prediction, label, weight and groups.
 
     Attributes
     ----------
@@ -61,5 +61,5 @@ class Terms(Protocol):
 
     whole: int
 
-    def __call__(self, by: Evaluator, prediction: Any, made: Any, label: Any, weight: Any) -> list[Any]:
+    def __call__(self, by: Evaluator, prediction: Any, made: Any, label: Any, weight: Any, members: Members) -> list[Any]:
         """The terms, on arrays or on the expressions of an engine."""

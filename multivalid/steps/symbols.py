@@ -202,8 +202,11 @@ class Steps:
 
     def look(self, code: Code, values: Sequence[float] | NDArray[Any], *asked: Any) -> Symbol:
         """The answer of a step that looks at a table."""
-        self.tables.append(np.ascontiguousarray(values, dtype=np.float64))
-        return self._noted(Node(code, tuple(self.number(one).node for one in asked), table=len(self.tables) - 1))
+        table = np.ascontiguousarray(values, dtype=np.float64)
+        known = [k for k, one in enumerate(self.tables) if one is table]
+        self.tables += [] if known else [table]
+        place = known[0] if known else len(self.tables) - 1
+        return self._noted(Node(code, tuple(self.number(one).node for one in asked), table=place))
 
     def _noted(self, node: Node) -> Symbol:
         if node not in self._known:

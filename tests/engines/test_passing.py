@@ -130,7 +130,7 @@ class Beyond:
 
     whole = 0
 
-    def __call__(self, by: Any, prediction: Any, made: Any, label: Any, weight: Any) -> list[Any]:
+    def __call__(self, by: Any, prediction: Any, made: Any, label: Any, weight: Any, members: Any) -> list[Any]:
         return [weight * np.sqrt(label), made]
 
 

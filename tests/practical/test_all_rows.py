@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,11 @@ import polars as pl
 import pytest
 
 import multivalid as mv
+from multivalid.practical import all_rows, newton
 from multivalid.practical import fit as practical
 from multivalid.practical.all_rows import Pulls
+from multivalid.practical.data import LinkRows, Matching
+from multivalid.sources.engine import EngineSource
 from multivalid.sources.open import open_source
 
 GROUPS = ["a", "b", "a == 1 and b < 3", "b > 5"]
@@ -84,3 +88,55 @@ def test_nothing_done_stays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     made = mv.multicalibrate("y", "p", groups=["a"], data=data.lazy())
     assert made.predictor.model is None
     assert "Fitted on a random sample of" in made.certificate.note
+
+
+@pytest.mark.parametrize("shape", ["bend", "twist", "both"])
+@pytest.mark.parametrize("pushed", [False, True], ids=["passing", "pushed down"])
+def test_the_gradient_of_bent_shifts_is_exact_wherever_rows_live(shape: str, pushed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if pushed:
+        monkeypatch.setattr(EngineSource, "passing", lambda source: None)
+    data = rows(5_000, 4, "quantile:0.9", tied=True)
+    made = mv.multicalibrate("y", "p", groups=GROUPS, data=data, property="quantile:0.9")
+    model, rng = made.predictor.model, np.random.default_rng(0)
+    assert model is not None
+    if shape != "twist":
+        model = replace(model, bend_knots=np.array([-0.2, 0.05, 0.3]), bends=np.array([0.3, -0.5, 0.2]))
+    if shape != "bend":
+        model = replace(model, twists=rng.normal(0, 0.1, (1 + model.bends.size) * (1 + model.knots.size)))
+    predictor = replace(made.predictor, model=model)
+    here, there = (
+        open_source("y", "p", groups=made.groups, target=made.property, data=where, sample_weight="w")
+        for where in (data, pl.from_pandas(data).lazy())
+    )
+    inner = LinkRows.of(here, predictor.link, np.arange(len(data)))
+    exact = newton.sweep(model, inner, Matching(made.property, predictor.link))[2].sum(axis=0)
+    free = all_rows._free(model)
+    assert free.any()
+    for source in (here, there):
+        sums = source.group_sums(predictor, Pulls(made.property, predictor, model)) / data["w"].mean()
+        np.testing.assert_allclose(all_rows._gradient(model, sums)[free], exact[free], rtol=1e-4, atol=0.02)
+
+
+def test_a_bent_model_is_moved_by_all_rows_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Effects that add up before the curve bends them: what a sample finds of the bend stays, and the shifts move to their places."""
+
+    def bent(n: int, seed: int) -> pd.DataFrame:
+        rng = np.random.default_rng(seed)
+        a, b, signal = rng.integers(0, 6, n), rng.integers(0, 12, n), rng.random(n)
+        return pd.DataFrame(
+            {"y": rng.exponential(1, n) * (0.3 + a + 0.5 * b) * (0.5 + signal), "p": 9 * (0.5 + signal), "a": a, "b": b}
+        )
+
+    fitting, test = bent(200_000, 1), bent(200_000, 2)
+    monkeypatch.setattr(practical, "SAMPLE", 30_000)
+    options: dict[str, Any] = {"groups": ["a", "b"], "property": "quantile:0.9"}
+    part = mv.multicalibrate("y", "p", data=fitting.sample(30_000, random_state=0), **options)
+    made = mv.multicalibrate("y", "p", data=pl.from_pandas(fitting).lazy(), **options)
+    assert made.predictor.model is not None
+    assert made.predictor.model.bends.size
+    assert "fitted on all 200,000 rows by one pass of sums" in made.certificate.note
+    lost = [
+        float(mv.audit("y", "q", groups=["a", "b"], data=one.predict("p", data=test, output="q"), property="quantile:0.9").score)
+        for one in (made, part)
+    ]
+    assert lost[0] < lost[1]
