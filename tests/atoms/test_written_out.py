@@ -228,3 +228,13 @@ def test_rows_of_a_frame_and_of_arrays_have_the_same_totals():
     rows = open_rows(y, p, groups=[], sample_weight=w)
     assert rows.totals.effective == pytest.approx(w.sum() ** 2 / (w**2).sum())
     assert rows.totals.weight == pytest.approx(w.sum())
+
+
+@pytest.mark.parametrize("keys", [[], ["k"]])
+def test_where_every_weight_is_one_less_is_asked(keys):
+    y, p = np.array([0.0, 1.0, 1.0, 3.0]), np.array([0.7, -2.0, 0.1, 0.2])
+    frame = renamed(nw.from_native(pl.DataFrame({"y": y, "p": p, "k": ["a", "b", "a", "b"]}).lazy()), "y", "p", None)
+    found = Look.at(frame, keys, plain=True)
+    assert found.seen() == Look.at(frame, keys, plain=False).seen() == Seen(4, 4, 4, -2, 0.7, 0, 3, 0, 3, 1)
+    if keys:
+        assert sorted(found.counted(keys).rows()) == [("a", 2), ("b", 2)]

@@ -528,3 +528,8 @@ def test_other_v_is_taken_in_units_of_a_power_of_two(largest, scale):
     found = made.terms(NUMPY, [np.ones(2)], np.zeros(2), np.array([1.0, 4.0]), np.array([1.0, -3.0]))
     np.testing.assert_allclose(found["x2"], [(0.5 / scale) ** 2, (6 / scale) ** 2])
     np.testing.assert_allclose(found["w2v"], [0.25 / scale, -12 / scale])
+
+
+def test_no_cell_is_further_off_than_a_chance_of_one_in_1e300():
+    found = mv.audit(np.r_[np.ones(4000), np.zeros(3000)], np.repeat([0.5, 0.25], [4000, 3000]), groups=[])
+    assert np.sort(found.cells["z"]) == pytest.approx([stats.norm.ppf(1e-300), -stats.norm.ppf(1e-300)])
