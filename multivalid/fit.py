@@ -152,7 +152,7 @@ def multicalibrate(
     asked = Asked(mode, grid, m, alpha, lipschitz, batched, control, random_state)
     asked.check(target, max_updates, on_interrupt)
     if cluster is not None:
-        refuse_clusters(target, data, (blocks, time))
+        refuse_clusters(data, (blocks, time))
     rowwise = {"holdout": holdout, "blocks": blocks, "time": time, "cluster": cluster}
     given = Given(y_true, y_pred, groups, data, sample_weight, rowwise).accept(positive, missing_rows, missing)
     searched = None

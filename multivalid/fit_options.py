@@ -71,14 +71,12 @@ class Asked(NamedTuple):
             raise InputError(f'batched=True is a way to run mode="theorem" for a single property, got {what}.')
 
 
-def refuse_clusters(target: Target, data: Any, others: tuple[Any, Any]) -> None:
+def refuse_clusters(data: Any, others: tuple[Any, Any]) -> None:
     """Say where a fit cannot keep clusters whole, and what to do."""
     if lazy_frame(data) is not None:
         raise InputError(
             "cluster needs rows in memory, as rows held out are whole clusters; collect the frame, or a sample of whole clusters, and pass "
             "that as data=."
         )
-    if target.coupled:
-        raise InputError(f"cluster is not known to fits of {target!r}; hold whole clusters out yourself with holdout=mask.")
     if any(other is not None for other in others):
         raise InputError("cluster=, blocks= and time= all say which rows belong together; give one of them.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,15 @@ class HeldOut:
     above: int = 0
     below: int = 0
 
+    def by_unit(self, unit: NDArray[np.intp]) -> HeldOut:
+        """Sums over units of chance, scaled so that means stay those of rows."""
+        scale = (unit[-1] + 1) / unit.size
+
+        def sums(rows: Mapping[str, Array], power: int = 1) -> dict[str, Array]:
+            return {name: np.asarray(scale**power * np.bincount(unit, weights=values)) for name, values in rows.items()}
+
+        return replace(self, gains=sums(self.gains), leans=sums(self.leans), noise=sums(self.noise, 2))
+
 
 def held_out(base: Array, test: LinkRows, candidates: list[Candidate], loss: Matching, *, binary: bool) -> HeldOut:
     """Each stage on rows not fitted. For events (`binary`) and for quantiles V has two values, and a known law if the input is right."""
@@ -59,16 +68,8 @@ def held_out(base: Array, test: LinkRows, candidates: list[Candidate], loss: Mat
         leans[candidate.name] = test.weights * v * (base - after)
         if spread is not None:
             noise[candidate.name] = (after - base) ** 2 * spread
-    if test.cluster is not None:
-        unit = unit_numbers(len(test), test.cluster)
-        gains, leans, noise = _by_unit(unit, gains), _by_unit(unit, leans), _by_unit(unit, noise, 2)
-    return HeldOut(gains, leans, noise, int((v > 0).sum()), int((v < 0).sum()))
-
-
-def _by_unit(unit: NDArray[np.intp], rows: Mapping[str, Array], power: int = 1) -> dict[str, Array]:
-    """Sums over units of chance, scaled so that the mean stays that of rows."""
-    scale = ((unit[-1] + 1) / unit.size) ** power
-    return {name: np.asarray(scale * np.bincount(unit, weights=values)) for name, values in rows.items()}
+    found = HeldOut(gains, leans, noise, int((v > 0).sum()), int((v < 0).sum()))
+    return found if test.cluster is None else found.by_unit(unit_numbers(len(test), test.cluster))
 
 
 def choose(

@@ -18,6 +18,7 @@ from multivalid.sources.totals import are_events
 NOTHING_DONE = "No correction held up on rows held out: nothing done."
 ONE_SPLIT = 20_000  # with at least this many rows one held-out fifth decides; with fewer all five folds do
 FOLDS = 5
+FEW_CLUSTERS = f"Nothing done: with fewer than {FOLDS} clusters none can be held out."
 DECIDING = 320_000  # rows on which stages are fitted to choose among them; the one chosen is fitted on all
 FEWEST = 100  # rows below which no held-out comparison can tell anything
 
@@ -28,7 +29,7 @@ def choose_stage(rows: LinkRows, base: Array, loss: Matching, goal: Goal, score:
     `score`: the mean score of the input, which the user is told as the fit goes on.
     """
     if rows.cluster is not None and unit_numbers(len(rows), rows.cluster)[-1] + 1 < FOLDS:
-        return None, [f"Nothing done: with fewer than {FOLDS} clusters none can be held out."], False
+        return None, [FEW_CLUSTERS], False
     if len(rows) < FEWEST:
         return None, [f"Nothing done: {len(rows)} rows are too few to hold any out; at least {FEWEST} are needed."], False
     kept: Candidate | None = None

@@ -29,7 +29,7 @@ NEEDED_FOR_MORE = 1.0  # t of the held-out gain over a fit that rows held out ha
 MOST_ROUNDS = 300
 PATIENCE = 6
 FIRST = 4  # rounds within which the first gain must come: trees that stand on a good fit and find nothing are given up soon
-REFRESH = 4  # rounds for which the slope of V is kept: it moves slowly, and costs passes over the rows
+REFRESH = 8  # rounds for which the slope of V is kept: it moves slowly, and costs passes over the rows
 
 Index = NDArray[np.intp]
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multivalid.practical.accept import HeldOut, choose
-from multivalid.practical.held_out import FEWEST, FOLDS, NOTHING_DONE, ONE_SPLIT
+from multivalid.practical.data import shuffle
+from multivalid.practical.held_out import FEW_CLUSTERS, FEWEST, FOLDS, NOTHING_DONE, ONE_SPLIT
 from multivalid.properties.base import Array
 from multivalid.properties.target import Target
 from multivalid.several import shares_fit
@@ -29,12 +30,13 @@ STAGES = (ALONE, "Group shifts and curves of all classes", "Slopes of groups alo
 
 @dataclass(frozen=True)
 class Tried:
-    """What a model does on rows that it was not fitted on: as in `accept.HeldOut`; and the losses of the input there."""
+    """What a model does on rows that it was not fitted on: as in `accept.HeldOut`; the losses of the input there; units of chance."""
 
     gains: Array
     leans: Array
     noise: Array
     losses: Array
+    unit: NDArray[np.intp] | None = None
 
     @classmethod
     def of(cls, passes: Passes, given: Array, model: Shares) -> Tried:
@@ -43,7 +45,8 @@ class Tried:
         label, after = (rows.codes, np.arange(len(rows))), passes.shares(model)
         lean, noise = lean_of_shares(given, after, rows.codes, rows.weights)
         losses = -rows.weights * np.log(np.maximum(given[label], LEAST))
-        return cls(losses + rows.weights * np.log(np.maximum(after[label], LEAST)), lean, noise, losses)
+        gains = losses + rows.weights * np.log(np.maximum(after[label], LEAST))
+        return cls(gains, lean, noise, losses, None if rows.cluster is None else rows.unit)
 
 
 @dataclass(frozen=True)
@@ -115,13 +118,14 @@ def fit(rows: Rows, target: Target, random_state: int) -> Fitted | str:
     """
     if len(rows) < FEWEST:
         return f"{len(rows)} rows are too few to hold any out; at least {FEWEST} are needed."
-    order = np.random.default_rng(random_state).permutation(len(rows))
+    if rows.cluster is not None and np.unique(rows.cluster).size < FOLDS:
+        return FEW_CLUSTERS
+    order = shuffle(np.arange(len(rows)), rows.cluster, np.random.default_rng(random_state))
     logs = np.log(np.maximum(rows.predictions[order], LEAST))
-    inner = ClassRows(
-        rows.labels[order].astype(np.intp), rows.weights[order] / rows.weights.mean(), logs, rows.membership.take(order)
-    )
+    weights, cluster = rows.weights[order] / rows.weights.mean(), None if rows.cluster is None else rows.cluster[order]
+    inner = ClassRows(rows.labels[order].astype(np.intp), weights, logs, rows.membership.take(order), cluster)
     given = rows.predictions[order].T
-    folds = [Fold(inner.take(rest), inner.take(out), given[:, out]) for out, rest in _splits(len(rows))]
+    folds = [Fold(inner.take(rest), inner.take(out), given[:, out]) for out, rest in _splits(inner.unit)]
     made = steps(folds)
     kept, report = confirmed(made)
     chosen = None if kept is None else made[kept]
@@ -210,12 +214,17 @@ def confirmed(made: Mapping[str, Step]) -> tuple[str | None, list[str]]:
         )
         for part in parts
     ]
-    kept, report = choose(held, order=STAGES)
+    units = [one.unit for one in next(iter(made.values())).tried]
+    held = [one if unit is None else one.by_unit(unit) for one, unit in zip(held, units, strict=True)]
+    kept, report = choose(held, unit="rows" if units[0] is None else "clusters", order=STAGES)
     return kept, [f"{line}." for line in report]
 
 
-def _splits(rows: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Rows held out and others: one fifth where rows are many, else every fifth in turn, the first one last."""
-    folds = np.array_split(np.arange(rows), FOLDS)
-    for fold in folds[:1] if rows >= ONE_SPLIT else folds[::-1]:
-        yield fold, np.setdiff1d(np.arange(rows), fold, assume_unique=True)[:DECIDING]
+def _splits(unit: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Rows held out, of whole units, and others: one fifth where rows are many, else every fifth in turn, the first one last."""
+    everyone = np.arange(unit.size)
+    folds = [
+        everyone[slice(*np.searchsorted(unit, (one[0], one[-1] + 1)))] for one in np.array_split(np.arange(unit[-1] + 1), FOLDS)
+    ]
+    for fold in folds[:1] if unit.size >= ONE_SPLIT else folds[::-1]:
+        yield fold, np.setdiff1d(everyone, fold, assume_unique=True)[:DECIDING]

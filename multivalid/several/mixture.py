@@ -52,10 +52,11 @@ class Mixture:
         return model.holding((1 - self.share) * model.table)
 
 
-def crossed(model: Array, trees: Array, codes: NDArray[np.intp], weights: Array) -> Array:
-    """η of each half of the rows by the mixture that the other half chooses."""
+def crossed(model: Array, trees: Array, codes: NDArray[np.intp], weights: Array, unit: NDArray[np.intp]) -> Array:
+    """η of each half of the units of chance by the mixture that the other half chooses."""
     out = np.empty(model.shape)
-    for half, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
+    odd = unit % 2 == 1
+    for half, other in ((~odd, odd), (odd, ~odd)):
         made = Mixture.of(model[:, other], trees[:, other], codes[other], weights[other])
         out[:, half] = made.eta(model[:, half], trees[:, half])
     return out

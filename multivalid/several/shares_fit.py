@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from multivalid.groups.membership import Membership
 from multivalid.practical.blocks import Blocks, CodeBlock
-from multivalid.practical.data import LinkRows
+from multivalid.practical.data import LinkRows, unit_numbers
 from multivalid.practical.model import Model
 from multivalid.practical.start import screen
 from multivalid.properties.base import Array
@@ -39,19 +39,26 @@ TOLERANCE = 1 / 400  # gain of a step per coefficient, in units where noise gain
 
 @dataclass(frozen=True)
 class ClassRows:
-    """Codes of the labels, weights of mean one, log-probabilities (rows, classes), and groups; rows are in random order."""
+    """Codes of the labels, weights of mean one, log-probabilities (rows, classes), groups, clusters; rows are in random order."""
 
     codes: NDArray[np.intp]
     weights: Array
     logs: Array
     membership: Membership
+    cluster: NDArray[np.intp] | None = None
 
     def __len__(self) -> int:
         return int(self.codes.size)
 
     def take(self, rows: NDArray[np.intp]) -> ClassRows:
         """A selection of rows."""
-        return ClassRows(self.codes[rows], self.weights[rows], self.logs[rows], self.membership.take(rows))
+        cluster = None if self.cluster is None else self.cluster[rows]
+        return ClassRows(self.codes[rows], self.weights[rows], self.logs[rows], self.membership.take(rows), cluster)
+
+    @cached_property
+    def unit(self) -> NDArray[np.intp]:
+        """Every row's unit of chance, numbered from 0: itself, or its cluster."""
+        return unit_numbers(len(self), self.cluster)
 
     @cached_property
     def blocks(self) -> Blocks:

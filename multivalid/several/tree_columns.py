@@ -25,7 +25,7 @@ from multivalid.properties.base import Array
 from multivalid.rounding import UnevenBoundaries
 
 EDGES = 100  # cuts of a column of predictions
-SETTLING = 20_000  # rows that settle where the cuts are
+SETTLING = 50_000  # rows that settle where the cuts are
 MOST_EDGES = 250  # in a file: codes are single bytes
 MOST_BLOCK = 200  # groups that share a column of codes
 MOST_GAPS = 6  # columns of predictions up to which every two have their gap; beyond, neighbours only

@@ -78,7 +78,8 @@ def improve(rows: Rows, target: Target, ground: ColumnsPredictor, seed: int) -> 
 class _Tried:
     """Trees on top of `ground` beside `rival`, and what they stand on.
 
-    `before` is what the rival loses on the rows held out, `stood` its η there; `unit` numbers what shares its luck: rows, or clusters.
+    `before` is what the rival loses on the rows held out, `stood` its η there where columns share one whole;
+    `unit` numbers what shares its luck: rows, or clusters.
     """
 
     trial: boost.Trial
@@ -113,8 +114,7 @@ class _Tried:
             losses = OwnScales(target, scales, outcomes)
         start = _starts(ground, mixed)
         seen = np.column_stack(ground.looked_at(Arrays(), list(mixed.predictions.T)))
-        apart = rival is not ground and (rival.together is not None or rival.parts)
-        stood = _starts(rival, held) if apart else start[:, :cut]
+        stood = start[:, :cut] if rival is ground or rival.together is None else _starts(rival, held)
         return cls(boost.Trial(start, cut, losses, seen, mixed.membership, rounds), start, before, stood, unit[:cut])
 
     def by_unit(self, values: Array) -> Array:
@@ -138,7 +138,9 @@ class _Tried:
     def after(self) -> Array:
         """What trees lose on the rows held out, mixed as the other half of them chooses."""
         held, there = self.trial.held, self.trial.there
-        return held.losses(crossed(self.stood, there, held.codes, held.outcomes.weights) if isinstance(held, OneWhole) else there)
+        return held.losses(
+            crossed(self.stood, there, held.codes, held.outcomes.weights, self.unit) if isinstance(held, OneWhole) else there
+        )
 
 
 def _enough(rows: Rows, held_out: int) -> bool:

@@ -45,10 +45,10 @@ def test_nothing_is_taken_beyond_all_of_one(worse):
 def test_rows_do_not_choose_their_own_mixture():
     rng, true, codes = world(3, rows=200)
     model, trees = rng.normal(size=true.shape), true
-    first = crossed(model, trees, codes, np.ones(codes.size))
+    first = crossed(model, trees, codes, np.ones(codes.size), np.arange(codes.size))
     changed = codes.copy()
     changed[::2] = (changed[::2] + 1) % 3
-    then = crossed(model, trees, changed, np.ones(codes.size))
+    then = crossed(model, trees, changed, np.ones(codes.size), np.arange(codes.size))
     np.testing.assert_array_equal(first[:, ::2], then[:, ::2])
     assert (first[:, 1::2] != then[:, 1::2]).any()
 
