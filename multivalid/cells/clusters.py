@@ -128,6 +128,25 @@ class ClusterTest:
             out[g] = fdtrc(blocks, count - blocks, square * (count - blocks) / (blocks * (count - 1)))
         return out
 
+    def interval(self, middle: Array, level: float) -> tuple[Array, Array]:
+        """Limits about each group's mean V: Student's, and farther out on the side where clusters as skewed as those seen make it so.
+
+        Hall's correction of a studentised mean: its quantile z moves by (2z² + 1)/6 times the skewness of the sum. Only outwards, for
+        the skewness seen in few clusters is too small more often than too large.
+        """
+        from scipy.special import ndtri, stdtrit
+
+        variance = self.centred()
+        lean = larger_skewness(self._centred_third(), variance) * (2 * ndtri(level) ** 2 + 1) / 6
+        reach, spread = stdtrit(self.freedom, 1 - level), ratio(np.sqrt(variance), self.weight)
+        return middle - (reach + np.maximum(-lean, 0.0)) * spread, middle + (reach + np.maximum(lean, 0.0)) * spread
+
+    def _centred_third(self) -> Array:
+        """Third moment of ΣwV about the group's own mean, as if its clusters had equal weights."""
+        s = self.sums
+        shift = ratio(s.totals.sum(axis=1), self.weight) * ratio(s.squares, self.weight)
+        return np.asarray(s.cubes.sum(axis=(1, 2, 3)) - 3 * shift * s.products.sum(axis=(1, 2)) + 2 * s.count * shift**3)
+
     def centred(self) -> Array:
         """Variance of ΣwV about the group's own mean, from clusters."""
         s = self.sums

@@ -95,12 +95,7 @@ class Evidence(ABC):
         if self.clusters is None:
             low, high = self.row_interval(level)
         else:
-            from scipy.special import stdtrit
-
-            spread = np.sqrt(np.maximum(self.clusters.centred(), 0.0))
-            half = stdtrit(self.clusters.freedom, 1 - level) * ratio(spread, self.weight)
-            middle = ratio(self._sum_seen(), self.weight)
-            low, high = middle - half, middle + half
+            low, high = self.clusters.interval(ratio(self._sum_seen(), self.weight), level)
         known = self._known()
         return np.where(known, low, np.nan) * self.scale, np.where(known, high, np.nan) * self.scale
 

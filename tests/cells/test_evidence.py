@@ -297,14 +297,26 @@ def test_intervals_and_what_would_be_detected():
     np.testing.assert_allclose(found.cell_z()[cell > 0], sums[cell > 0] / np.sqrt(cell * noisier)[cell > 0])
 
 
-def test_intervals_of_clusters_are_students():
+def test_intervals_of_clusters_are_students_and_wider_where_they_are_skewed():
     unit, block, x, masks, test = clustered()
     sums = cluster_sums(unit, block, masks[:3], x, NOISE.weight)
     found = NoiseEvidence(NOISE.sums | {"v": np.array([[x[m].sum() for m in NOISE.masks]] + [[0.0] * 3] * (LEVELS - 1))}, 3.0, sums)
     weight, spread = test.weight[:3], np.sqrt(test.centred()[:3])
-    half = stats.t(test.freedom[:3]).ppf(0.99) * spread / weight
+    half = stats.t(test.freedom[:3]).ppf(0.99)
     middle = np.array([x[m].sum() for m in NOISE.masks]) / weight
-    np.testing.assert_allclose(found.interval(0.01), (3 * (middle - half), 3 * (middle + half)))
+    lean = np.zeros(3)
+    for g, mask in enumerate(masks[:3]):
+        inside = [mask & (unit == c) for c in np.unique(unit[mask])]
+        u, w = (np.array([column[m].sum() for m in inside]) for column in (x, NOISE.weight))
+        alike = (w @ w / w.sum()) * u.sum() / w.sum()  # what a cluster of the usual weight has on average
+        third = (u**3).sum() - 3 * alike * (u**2).sum() + 2 * len(u) * alike**3
+        lean[g] = third / spread[g] ** 3
+        shared = lean[0] * spread[0] / spread[g]  # everyone's skewness, for so much of the variance
+        lean[g] = max(lean[g], shared, key=abs)
+    out = lean * (2 * stats.norm.ppf(0.01) ** 2 + 1) / 6
+    assert (np.abs(out) > 0.05).any()
+    low, high = half + np.maximum(-out, 0), half + np.maximum(out, 0)
+    np.testing.assert_allclose(found.interval(0.01), (3 * (middle - low * spread / weight), 3 * (middle + high * spread / weight)))
     np.testing.assert_allclose(found.stretch, np.maximum(1.0, spread**2 / found.row_variance))
     assert (found.stretch > 1).any()
 
