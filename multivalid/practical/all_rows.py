@@ -50,6 +50,12 @@ def refit(source: Source, done: Worked, prop: Property, mean_weight: float) -> M
     return model.moved(np.clip(step, -FARTHEST_STEP, FARTHEST_STEP))
 
 
+def moves_whole(done: Worked) -> bool:
+    """Whether all rows move everything that was fitted on a sample: there are no bends, twists, products of groups or shifts of cells."""
+    model = done.predictor.model
+    return not done.predictor.rounds and (model is None or bool(_free(model).all()))
+
+
 class Pulls:
     """wV of a row times ∂η/∂u for its summed shifts u, and wV along the base; then, of everyone alone, wV and wV times each hinge."""
 

@@ -23,18 +23,22 @@ DECIDING = 320_000  # rows on which stages are fitted to choose among them; the 
 FEWEST = 100  # rows below which no held-out comparison can tell anything
 
 
-def choose_stage(rows: LinkRows, base: Array, loss: Matching, goal: Goal, score: float) -> tuple[Candidate | None, list[str], bool]:
+def choose_stage(
+    rows: LinkRows, base: Array, loss: Matching, goal: Goal, score: float, like: Candidate | None = None
+) -> tuple[Candidate | None, list[str], bool]:
     """The accepted stage fitted on all rows (None when the input was as good), what each gained, and whether Ctrl-C came.
 
-    `score`: the mean score of the input, which the user is told as the fit goes on.
+    `score`: the mean score of the input, which the user is told as the fit goes on; `like`: a stage that was accepted on some of the rows.
     """
     if rows.cluster is not None and unit_numbers(len(rows), rows.cluster)[-1] + 1 < FOLDS:
         return None, [FEW_CLUSTERS], False
     if len(rows) < FEWEST:
         return None, [f"Nothing done: {len(rows)} rows are too few to hold any out; at least {FEWEST} are needed."], False
-    kept: Candidate | None = None
+    kept = like
     report: list[str] = []
     try:
+        if kept is not None:
+            return kept.on_more_rows(rows, loss, goal), report, False
         parts, candidates = [], list[Candidate]()
         binary = are_events(rows.labels, base)
         for out, testing, fitting in _splits(rows):

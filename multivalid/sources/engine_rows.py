@@ -69,6 +69,11 @@ class EngineRows:
         """Least and largest prediction."""
         return ((self.totals.lowest, self.totals.highest),)
 
+    @property
+    def copied(self) -> bool:
+        """Whether a sample of these rows costs little, and so does another."""
+        return bool(self.copies)
+
     def count_outside(self, ends: Sequence[tuple[float, float]]) -> int:
         """How many rows have a prediction outside these ends."""
         ((low, high),) = ends

@@ -17,7 +17,7 @@ from multivalid.sources.totals import Totals
 if TYPE_CHECKING:
     from multivalid.sources.engine_rows import EngineRows
 
-LEVEL_ROWS = 1_000_000  # rows from which the levels of new predictions are chosen, all where there are no more
+LEVEL_ROWS = 500_000  # rows from which the levels of new predictions are chosen, all where there are no more
 
 
 def values_of(rows: EngineRows) -> Values:

@@ -53,6 +53,7 @@ class MemoryRows:
     cluster: Index | None = None
 
     notes: ClassVar[list[str]] = []  # what was sampled or rounded on the way
+    copied: ClassVar[bool] = False  # see `EngineRows`
 
     def __len__(self) -> int:
         return int(self.labels.size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -79,6 +80,22 @@ def test_a_pass_makes_the_same_sums_everywhere() -> None:
     assert found[0][list(made.groups.names).index("b > 5"), 0] == pytest.approx(v[data["b"] > 5].sum())
 
 
+def sampled(made: Any) -> int:
+    found = re.search(r"on a random sample of ([0-9,]+) of", made.certificate.note)
+    assert found
+    return int(found[1].replace(",", ""))
+
+
+def test_half_of_the_sample_will_do_where_all_rows_move_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = pl.from_pandas(rows(100_000, 1, "mean", tied=True)).lazy()
+    for size, most in ((20_000, 11_000), (30_000, 33_000)):  # a fifth of the rows, and more than a fourth
+        monkeypatch.setattr(practical, "SAMPLE", size)
+        made = mv.multicalibrate("y", "p", groups=GROUPS, data=data)
+        assert made.predictor.model is not None
+        assert not made.predictor.model.bends.size
+        assert 0.8 * most < sampled(made) < most
+
+
 def test_nothing_done_stays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where rows held out confirm nothing, all rows change nothing either."""
     rng = np.random.default_rng(0)
@@ -135,6 +152,7 @@ def test_a_bent_model_is_moved_by_all_rows_too(monkeypatch: pytest.MonkeyPatch) 
     assert made.predictor.model is not None
     assert made.predictor.model.bends.size
     assert "fitted on all 200,000 rows by one pass of sums" in made.certificate.note
+    assert 28_000 < sampled(made) < 32_000
     lost = [
         float(mv.audit("y", "q", groups=["a", "b"], data=one.predict("p", data=test, output="q"), property="quantile:0.9").score)
         for one in (made, part)
