@@ -430,3 +430,25 @@ def test_quantiles_are_sorted_by_comparing_neighbours(count):
     taus = fan.taus
     wanted = sum(tau * max(2.5 - g, 0) + (1 - tau) * max(g - 2.5, 0) for tau, g in zip(taus, gaps[0], strict=True))
     assert fan.losses(gaps, np.array([2.5])) == pytest.approx([wanted])
+
+
+@pytest.mark.parametrize("pair", [mv.MeanVariance(), mv.MeanStd(), mv.QuantileIQR(0.3, 0.8), mv.QuantileCVaR(0.75)], ids=repr)
+def test_both_coordinates_are_the_same_formulas_for_arrays_and_in_an_engine(pair):
+    import narwhals as nw
+    import polars as pl
+
+    from multivalid.properties.ops import NUMPY, expressions
+
+    rng = np.random.default_rng(1)
+    given = {"g": rng.uniform(0, 2, 30), "s": rng.uniform(0.5, 2, 30), "y": rng.uniform(0, 3, 30)}
+    frame = nw.from_native(pl.DataFrame(given))
+    for k, coordinate in enumerate(pair.coordinates):
+        for verb in ("residual", "scoring"):
+            formula = getattr(coordinate, verb)
+            here = formula(NUMPY, [given["g"], given["s"]], given["y"])
+            there = frame.select(v=formula(expressions(), [nw.col("g"), nw.col("s")], nw.col("y")))["v"].to_numpy()
+            np.testing.assert_allclose(there, here, rtol=1e-12, atol=1e-12)
+        by_hand = (
+            pair.first.identify(given["g"], given["y"]) if k == 0 else pair.identify_second(given["g"], given["s"], given["y"])
+        )
+        np.testing.assert_allclose(coordinate.residual(NUMPY, [given["g"], given["s"]], given["y"]), by_hand)
