@@ -2,6 +2,7 @@
 
 python benchmarks/several.py --rows 50000
 python benchmarks/several.py --census            marital status in four bands, where the census is at hand
+python benchmarks/several.py --flights           delays of the demo, half of the rows at random fitted: the worst group of each quantile
 python benchmarks/several.py --many 10000000     rows predicted by a fit of made-up quantiles, some at a time, and how many of them cross
 """
 
@@ -74,6 +75,28 @@ def _timed(target: Any, labels: Any, said: Any, known: list[Any], each: list[tup
         alone = [mv.multicalibrate(y, one, groups=known, property=prop) for y, one, prop in each]
         ratios.append((between - start) / (time.process_time() - between))
     return made, alone, f"CPU time {np.median(ratios):.2f} × {len(each)} single fits (median of {np.round(ratios, 2).tolist()})"
+
+
+def flights(seed: int) -> None:
+    """Debiased errors of the worst group beside those of three single fits, sorted, and what both lose; all months on both sides."""
+    from versus.fans import flights as load
+
+    parts = load()
+    y, said, groups = (np.concatenate([parts[f"fit_{name}"], parts[f"check_{name}"]]) for name in ("y", "base", "groups"))
+    fit, test = np.array_split(np.random.default_rng(seed).permutation(y.size), 2)
+    target, known, new = mv.Quantiles(TAUS), list(groups[fit].T), list(groups[test].T)
+    made = mv.multicalibrate(y[fit], said[fit], groups=known, property=target)
+    alone = [mv.multicalibrate(y[fit], said[fit, k], groups=known, property=f"quantile:{tau}") for k, tau in enumerate(TAUS)]
+    single = np.sort(np.column_stack([one.predict(said[test, k], groups=new) for k, one in enumerate(alone)]), axis=1)
+    shown = (("single, sorted", single), ("several", made.predict(said[test], groups=new)))
+    worst = {}
+    for name, found in shown:
+        audits = mv.audit(y[test], found, groups=new, property=target).parts
+        worst[name] = np.array([one.table["debiased"].max() for one in audits])
+        print(
+            f"  {name:<16} pinball {target.losses(found, y[test]).mean():.4f}, worst group's debiased errors {worst[name].round(6)}"
+        )
+    print(f"flights, split {seed}: worst group {np.round(worst['several'] / worst['single, sorted'], 2)} × that of the single fits")
 
 
 def many(rows: int, seed: int) -> None:
@@ -172,10 +195,13 @@ if __name__ == "__main__":
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--census", action="store_true")
+    parser.add_argument("--flights", action="store_true")
     parser.add_argument("--many", type=int, default=0)
     asked = parser.parse_args()
     if asked.census:
         census(asked.seed)
+    elif asked.flights:
+        flights(asked.seed)
     elif asked.many:
         many(asked.many, asked.seed)
     else:
