@@ -128,18 +128,32 @@ class ClusterTest:
             out[g] = fdtrc(blocks, count - blocks, square * (count - blocks) / (blocks * (count - 1)))
         return out
 
-    def interval(self, middle: Array, level: float) -> tuple[Array, Array]:
+    def interval(self, middle: Array, row_third: Array, level: float) -> tuple[Array, Array]:
         """Limits about each group's mean V: Student's, and farther out on the side where clusters as skewed as those seen make it so.
 
         Hall's correction of a studentised mean: its quantile z moves by (2z² + 1)/6 times the skewness of the sum. Only outwards, for
-        the skewness seen in few clusters is too small more often than too large.
+        the skewness seen in few clusters is too small more often than too large. `row_third` is the third moment that independent rows
+        would have.
         """
         from scipy.special import ndtri, stdtrit
 
         variance = self.centred()
-        lean = larger_skewness(self._centred_third(), variance) * (2 * ndtri(level) ** 2 + 1) / 6
+        lean = self._skewness(variance, row_third) * (2 * ndtri(level) ** 2 + 1) / 6
         reach, spread = stdtrit(self.freedom, 1 - level), ratio(np.sqrt(variance), self.weight)
         return middle - (reach + np.maximum(-lean, 0.0)) * spread, middle + (reach + np.maximum(lean, 0.0)) * spread
+
+    def _skewness(self, variance: Array, row_third: Array) -> Array:
+        """Of each group's sum about its mean, the largest in size of three.
+
+        As seen; as independent rows would have it; and as of so many clusters that are as skewed as everyone's, more so where the group's
+        own vary less than luck that all rows of a cluster share lets them.
+        """
+        squares = self.sums.squares
+        own = ratio(self._centred_third(), variance**1.5)
+        usual = variance[:1] * ratio(squares, np.broadcast_to(squares[:1], squares.shape))
+        shared = own[:1] * np.sqrt(ratio(self.effective[:1], self.effective) * np.maximum(ratio(usual, variance), 1.0))
+        three = np.stack([own, shared, ratio(row_third, variance**1.5)])
+        return np.asarray(np.take_along_axis(three, np.abs(three).argmax(axis=0)[None], axis=0)[0])
 
     def _centred_third(self) -> Array:
         """Third moment of ΣwV about the group's own mean, as if its clusters had equal weights."""

@@ -43,6 +43,11 @@ class Evidence(ABC):
     def row_variance(self) -> Array:
         """Variance of each group's ΣwV when predictions are right and rows independent."""
 
+    @property
+    @abstractmethod
+    def row_third(self) -> Array:
+        """Third moment of each group's ΣwV when predictions are right and rows independent."""
+
     @abstractmethod
     def untestable(self, tests: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Groups for which the rows cannot tell, and those of them that still count as a test, as their labels made them so."""
@@ -95,7 +100,7 @@ class Evidence(ABC):
         if self.clusters is None:
             low, high = self.row_interval(level)
         else:
-            low, high = self.clusters.interval(ratio(self._sum_seen(), self.weight), level)
+            low, high = self.clusters.interval(ratio(self._sum_seen(), self.weight), self.row_third, level)
         known = self._known()
         return np.where(known, low, np.nan) * self.scale, np.where(known, high, np.nan) * self.scale
 
@@ -132,6 +137,11 @@ class CoinEvidence(Evidence):
     def row_variance(self) -> Array:
         """Σu²q."""
         return np.asarray(self.sums["u2q"].sum(axis=0))
+
+    @property
+    def row_third(self) -> Array:
+        """Σu³q(1 − 2p), p the chance of the higher of the two values."""
+        return np.asarray(self.sums["u3t"].sum(axis=0))
 
     def untestable(self, tests: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """No outcome could give a small enough p, or few heavy rows decide: known from predictions and weights alone."""
@@ -190,6 +200,11 @@ class NoiseEvidence(Evidence):
     def row_variance(self) -> Array:
         """From everyone, widened where a group is noisier."""
         return self.test.variance
+
+    @property
+    def row_third(self) -> Array:
+        """The group's own, or from everyone."""
+        return np.asarray(self.test.skewness * self.test.variance**1.5)
 
     def untestable(self, tests: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Too few rows on one side of 0, or one row carries all; as labels decide this, such a group still counts as a test."""
