@@ -137,18 +137,17 @@ class ClusterTest:
         """
         from scipy.special import ndtri, stdtrit
 
-        variance = self.centred()
-        lean = self._skewness(variance, row_third) * (2 * ndtri(level) ** 2 + 1) / 6
-        reach, spread = stdtrit(self.freedom, 1 - level), ratio(np.sqrt(variance), self.weight)
+        lean = self._skewness(row_third) * (2 * ndtri(level) ** 2 + 1) / 6
+        reach, spread = stdtrit(self.freedom, 1 - level), ratio(np.sqrt(self.centred()), self.weight)
         return middle - (reach + np.maximum(-lean, 0.0)) * spread, middle + (reach + np.maximum(lean, 0.0)) * spread
 
-    def _skewness(self, variance: Array, row_third: Array) -> Array:
+    def _skewness(self, row_third: Array) -> Array:
         """Of each group's sum about its mean, the largest in size of three.
 
         As seen; as independent rows would have it; and as of so many clusters that are as skewed as everyone's, more so where the group's
-        own vary less than luck that all rows of a cluster share lets them.
+        own vary less than luck that all rows of a cluster share lets them. None of them varies less than independent rows.
         """
-        squares = self.sums.squares
+        squares, variance = self.sums.squares, np.maximum(self.centred(), self.row_variance)
         own = ratio(self._centred_third(), variance**1.5)
         usual = variance[:1] * ratio(squares, np.broadcast_to(squares[:1], squares.shape))
         shared = own[:1] * np.sqrt(ratio(self.effective[:1], self.effective) * np.maximum(ratio(usual, variance), 1.0))

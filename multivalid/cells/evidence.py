@@ -97,12 +97,17 @@ class Evidence(ABC):
 
     def interval(self, level: float) -> tuple[Array, Array]:
         """Limits of the gap, each missed with probability `level`."""
-        if self.clusters is None:
-            low, high = self.row_interval(level)
-        else:
-            low, high = self.clusters.interval(ratio(self._sum_seen(), self.weight), self.row_third, level)
+        low, high = self.row_interval(level)
+        if self.clusters is not None:  # which can only know less than as many independent rows
+            least, most = self.possible()
+            lower, higher = self.clusters.interval(ratio(self._sum_seen(), self.weight), self.row_third, level)
+            low, high = np.fmin(low, np.maximum(lower, least)), np.fmax(high, np.minimum(higher, most))
         known = self._known()
         return np.where(known, low, np.nan) * self.scale, np.where(known, high, np.nan) * self.scale
+
+    def possible(self) -> tuple[Array | float, Array | float]:
+        """Least and largest mean V that labels could give."""
+        return -np.inf, np.inf
 
     def _known(self) -> NDArray[np.bool_]:
         rows = self.sums["rows"].sum(axis=0)
@@ -157,6 +162,12 @@ class CoinEvidence(Evidence):
     def row_interval(self, level: float) -> tuple[Array, Array]:
         """By tilting the chances, and wider where outcomes vary more than that explains."""
         return tilt.gap_limits(self.sums, level)
+
+    def possible(self) -> tuple[Array, Array]:
+        """All low, or all high; what lies beyond the range of labels counts either way."""
+        t = self.test.total
+        high = t["ur"] + t["beyond"]
+        return ratio(high - t["u"], self.weight), ratio(high, self.weight)
 
     def _sum_seen(self) -> Array:
         return nearest_to_zero(*self.test.ends(self.test.total))

@@ -204,3 +204,15 @@ def test_intervals_of_groups_of_skewed_days_hold():
         made = found(f * luck * rng.gamma(1.0, 1.0, 3000), f, groups, cluster=day)
         held += bool(np.all((made.gap_low <= 0) & (made.gap_high >= 0)))
     assert held >= 92  # 88 with Student's limits
+
+
+def test_intervals_of_clusters_say_no_less_than_possible_and_no_more_than_rows_know():
+    """In a small group no event came: its clusters vary by nothing, which is no reason to be sure, nor to name gaps that cannot be."""
+    rng = np.random.default_rng(0)
+    y, f, cluster = (rng.random(3000) < 0.02) * 1.0, np.full(3000, 0.02), np.arange(3000) // 30
+    group = (rng.random(3000) < 0.02) & (y == 0)
+    alone, made = found(y, f, [group]), found(y, f, [group], cluster=cluster)
+    assert made.gap_high[1] == pytest.approx(0.02)  # all labels 0: predictions cannot be farther too high
+    assert -1.0 < made.gap_low[1] < 0.0
+    assert (made.gap_low <= alone.gap_low).all()
+    assert (made.gap_high >= alone.gap_high).all()
