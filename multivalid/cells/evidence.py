@@ -106,7 +106,7 @@ class Evidence(ABC):
         return np.where(known, low, np.nan) * self.scale, np.where(known, high, np.nan) * self.scale
 
     def possible(self) -> tuple[Array | float, Array | float]:
-        """Least and largest mean V that labels could give."""
+        """Least and largest mean V that labels could give, where that is known."""
         return -np.inf, np.inf
 
     def _known(self) -> NDArray[np.bool_]:

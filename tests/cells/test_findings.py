@@ -180,15 +180,20 @@ def test_nobody_is_said_to_be_right_on_average_whose_gap_made_the_p_value_small(
     assert said == "Black: off along the prediction, typically by 2.0 points (at most 5.0); on average +2.1 (−0.4 to +4.6)"
 
 
+def skewed_days(seed, group):
+    """Right predictions under luck that days share: most are a little good, a few very bad; six groups drawn by `group(rng, day)`."""
+    rng = np.random.default_rng(seed)
+    f, day = np.exp(rng.normal(0, 0.5, 3000)), np.arange(3000) // 30
+    luck = np.exp(0.7 * rng.normal(size=100) - 0.245)[day]
+    groups = [group(rng, day) for _ in range(6)]
+    return found(f * luck * rng.gamma(1.0, 1.0, 3000), f, groups, cluster=day)
+
+
 def test_clusters_with_skewed_luck_are_not_called_off():
-    """Most days are a little good, a few very bad: means and variances of such clusters err together."""
+    """Means and variances of such clusters err together."""
     alarms = 0
     for seed in range(60):
-        rng = np.random.default_rng(seed)
-        f, day = np.exp(rng.normal(0, 0.5, 3000)), np.arange(3000) // 30
-        luck = np.exp(0.7 * rng.normal(size=100) - 0.245)[day]
-        groups = [rng.random(3000) < 0.2 for _ in range(6)]
-        made = found(f * luck * rng.gamma(1.0, 1.0, 3000), f, groups, cluster=day)
+        made = skewed_days(seed, lambda rng, day: rng.random(3000) < 0.2)
         alarms += np.nanmin(np.append(made.p_adjusted, 1.0)) <= 0.05
     assert alarms <= 7  # 14 with Hotelling's statistic as it stands
 
@@ -197,11 +202,7 @@ def test_intervals_of_groups_of_skewed_days_hold():
     """The limit on the long side of few skewed clusters lies farther out than Student's."""
     held = 0
     for seed in range(100):
-        rng = np.random.default_rng(seed)
-        f, day = np.exp(rng.normal(0, 0.5, 3000)), np.arange(3000) // 30
-        luck = np.exp(0.7 * rng.normal(size=100) - 0.245)[day]
-        groups = [rng.random(100)[day] < 0.4 for _ in range(6)]
-        made = found(f * luck * rng.gamma(1.0, 1.0, 3000), f, groups, cluster=day)
+        made = skewed_days(seed, lambda rng, day: rng.random(100)[day] < 0.4)
         held += bool(np.all((made.gap_low <= 0) & (made.gap_high >= 0)))
     assert held >= 92  # 88 with Student's limits
 
