@@ -120,7 +120,9 @@ def unknown_lines(table: Table, units: Units) -> list[str]:
         gaps = table["detectable"][found[~hopeless]]
         least, most = float(gaps.min()), float(gaps.max())
         reach = units.named(most) if units.number(least) == units.number(most) else f"{units.number(least)} to {units.named(most)}"
-        why = "too few rows, nearly all of them on one side of the predictions, or a few that outweigh the others"
+        why = (
+            "too few rows or clusters of them, nearly all of them on one side of the predictions, or a few that outweigh the others"
+        )
         lines.append(f"Cannot tell for {some}: {why}. Gaps below about {reach} would be found in fewer than four cases of five.")
     if none:
         lines.append(f"So few rows can tell nothing: {none}. No gap would be found in four cases of five, however large.")
